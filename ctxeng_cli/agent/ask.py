@@ -1,0 +1,205 @@
+"""Build one request from the history, record it, send it, record the answer."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from dataclasses import replace
+
+from ctxeng_cli.agent.wires import Agent, Unsent, Wires
+from ctxeng_cli.core.budget import Budget
+from ctxeng_cli.core.errors import Overflow
+from ctxeng_cli.core.events import Event, MessageAdded, ModelAnswered, ModelDelta, PartDefined, RequestSent, Source, WindowEdited
+from ctxeng_cli.core.history import History
+from ctxeng_cli.core.messages import Message, ToolCall, assistant, expand, ranges
+from ctxeng_cli.core.ports import Answer
+from ctxeng_cli.core.request import Request, ToolDefinition, text_hash
+from ctxeng_cli.core.tokens import PRIMING
+from ctxeng_cli.lint import check
+from ctxeng_cli.window import Capped, budget_of, cap_results, fit, squeeze
+
+import json  # isort: skip
+
+
+class Partial(Exception):
+    """A model's answer was cut off. `text` is what had come; the cause is what cut it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
+async def ask(agent: Agent, wires: Wires, *, round: int, final: bool) -> Message:
+    """Bring the window under its budget, send the request, record and answer what the model said.
+
+    `final`: without tools. Raises Overflow before the first request of a turn when the floor does not fit; afterwards
+    nothing is lost: results are shortened in the request, and if that is not enough the tools stay away (SPEC 3).
+    """
+    tools = () if final else tuple(tool.definition for tool in agent.tools.values())
+    budget = budget_of(agent.spec.policy, agent.spec.model.context_window, agent.spec.model.max_output)
+    tools = _fit(agent, wires, budget, tools, first=round == 1)
+    request = _record_request(agent, wires, budget, tools, round)
+    if wires.dry:
+        raise Unsent("not sent")
+    return await _send(agent, wires, request)
+
+
+def _fit(agent: Agent, wires: Wires, budget: Budget, tools: tuple[ToolDefinition, ...], *, first: bool) -> tuple[ToolDefinition, ...]:
+    history, turn = wires.history(agent), wires.state.turn
+    fixed = _fixed(agent, tools)
+    before = history.window_tokens + fixed
+    started = wires.timer()
+    if first:
+        try:
+            edits = fit(history, budget, fixed=fixed, turn=turn)
+        except Overflow:
+            _stage(wires, before, before, started, "overflow")
+            raise
+        over = 0
+    else:
+        edits, over = squeeze(history, budget, fixed=fixed, turn=turn)
+    if edits:
+        wires.record(WindowEdited(edits=edits))
+    if over and budget.unit == "tokens":
+        _cap(agent, wires, budget, over)
+        still = squeeze(history, budget, fixed=fixed, turn=turn)[1]
+        if still:
+            tools = ()
+            fixed = _fixed(agent, tools)
+    elif over:
+        tools = ()
+    if first or edits or over:
+        _stage(wires, before, history.window_tokens + fixed, started, f"{len(edits)} evicted" if edits else "")
+    return tools
+
+
+def _stage(wires: Wires, before: int, after: int, started: float, detail: str) -> None:
+    from ctxeng_cli.core.events import StageFinished
+
+    duration = round((wires.timer() - started) * 1000, 3)
+    wires.record(StageFinished(stage="window", changed=before != after, tokens_before=before, tokens_after=after, duration_ms=duration, detail=detail))
+
+
+def _cap(agent: Agent, wires: Wires, budget: Budget, over: int) -> None:
+    from ctxeng_cli.core.budget import Reason
+
+    history = wires.history(agent)
+    room = budget.room or 0
+    reason = Reason("window.overflow", room, room + over, wires.state.turn)
+    capped: tuple[Capped, ...] = cap_results(history, over, agent.counter.text, reason)
+    for item in capped:
+        if item.edit.text is not None:
+            part = PartDefined(hash=item.edit.text, part="tool_result", source=Source(message=item.edit.messages[0]), text=item.text, tokens=item.edit.tokens)
+            wires.record(part)
+            agent.kinds.pop(item.edit.messages[0], None)
+    if capped:
+        wires.record(WindowEdited(edits=tuple(item.edit for item in capped)))
+
+
+def _fixed(agent: Agent, tools: tuple[ToolDefinition, ...]) -> int:
+    """Tokens of what is sent besides the window's messages."""
+    return sum(agent.counter.tool(tool) for tool in tools) + agent.counter.tools_overhead(tools) + PRIMING
+
+
+def _record_request(agent: Agent, wires: Wires, budget: Budget, tools: tuple[ToolDefinition, ...], round: int) -> Request:
+    history, state = wires.history(agent), wires.state
+    tokens: Tally[str] = Tally()
+    refs: list[str] = []
+    for tool in tools:
+        text = json.dumps({"name": tool.name, "description": tool.description, "parameters": tool.parameters}, ensure_ascii=False)
+        hash = text_hash(text)
+        if hash not in state.texts:
+            wires.record(PartDefined(hash=hash, part="tools", source=Source(key=f"tools.{tool.name}"), text=text, tokens=agent.counter.tool(tool)))
+        tokens["tools"] += state.texts[hash].tokens
+        refs.append(hash)
+    window = history.window()
+    question = history.exchanges[-1].question if history.exchanges else None
+    messages = []
+    for id in window:
+        message, stand_in = history.messages[id], history.overrides.get(id)
+        messages.append(message.with_text(state.texts[stand_in].text) if stand_in else message)
+        refs.append(f"{id}={stand_in}" if stand_in else id)
+        for kind, count in _kinds(agent, history, id).items():
+            tokens["user" if id == question else kind] += count
+    tokens["overhead"] = PRIMING + agent.counter.tools_overhead(tools)
+    request = Request(tuple(messages), tools, None, agent.spec.model.parameters)
+    used = tokens.total()
+    wires.record(
+        RequestSent(
+            request=history.requests + 1,
+            round=round,
+            window=ranges(window),
+            parts=ranges(tuple(refs)),
+            tokens=dict(tokens),
+            budget=_budget(budget, used, len(window)),
+            tools=tuple(tool.name for tool in tools),
+            parameters=dict(request.parameters),
+            stable_prefix_tokens=_stable(history, wires, refs),
+            fingerprint=request.fingerprint,
+            lint=check(request),
+            payload=request.payload() if wires.payload else None,
+        )
+    )
+    return request
+
+
+def _kinds(agent: Agent, history: History, id: str) -> dict[str, int]:
+    """A message's tokens by kind of part; they add up to its count."""
+    if id not in agent.kinds:
+        message, total = history.messages[id], history.tokens[id]
+        calls = sum(agent.counter.call(call.name, call.arguments) for call in message.tool_calls)
+        kind = {"system": "system", "tool": "tool_result"}.get(message.role, "history")
+        agent.kinds[id] = {kind: total - calls, **({"tool_call": calls} if calls else {})}
+    return agent.kinds[id]
+
+
+def _budget(budget: Budget, used: int, count: int) -> dict[str, object]:
+    in_unit = used if budget.unit == "tokens" else count
+    room = budget.room
+    free = None if room is None else room - in_unit
+    return {"unit": budget.unit, "limit": budget.limit, "reserve": budget.reserve, "used": in_unit, "free": free, "used_tokens": used}
+
+
+def _stable(history: History, wires: Wires, refs: list[str]) -> int:
+    """Tokens of the longest prefix that this request shares with the one before."""
+    if history.last_request is None:
+        return 0
+    total = 0
+    for before, now in zip(expand(history.last_request.parts), refs, strict=False):
+        if before != now:
+            break
+        total += wires.state.texts[now].tokens if now.startswith("#") else history.tokens[now.partition("=")[0]]
+    return total
+
+
+async def _send(agent: Agent, wires: Wires, request: Request) -> Message:
+    said: list[str] = []
+
+    def signal(event: Event) -> None:
+        if isinstance(event, ModelDelta):
+            said.append(event.text)
+        wires.record(event)
+
+    started = wires.timer()
+    try:
+        answer = await agent.model.answer(request, signal)
+    except BaseException as error:
+        raise Partial("".join(said)) from error
+    message = assistant(answer.text, _calls(answer, wires, agent))
+    added = wires.record(MessageAdded(message=message, tokens=agent.counter.message(message))).event
+    assert isinstance(added, MessageAdded)
+    duration = round(wires.timer() - started, 3)
+    wires.record(
+        ModelAnswered(message=added.message.id, usage=answer.usage, cost=answer.cost, duration_s=duration, finish_reason=answer.finish_reason)
+    )
+    return added.message
+
+
+def _calls(answer: Answer, wires: Wires, agent: Agent) -> tuple[ToolCall, ...]:
+    """The calls with ids that are there and differ; a model that leaves them out gets ours."""
+    seen: set[str] = set()
+    calls = []
+    for n, call in enumerate(answer.tool_calls, 1):
+        id = call.id if call.id and call.id not in seen else f"call_{wires.history(agent).requests}_{n}"
+        seen.add(id)
+        calls.append(replace(call, id=id))
+    return tuple(calls)

@@ -1,0 +1,51 @@
+"""What a turn is handed from outside, and what an agent is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ctxeng_cli.assembly import Template
+from ctxeng_cli.core.errors import CtxengError
+from ctxeng_cli.core.history import History, State
+from ctxeng_cli.core.ports import Model, Record, Tool
+from ctxeng_cli.core.tokens import Counter
+from ctxeng_cli.spec import AgentSpec
+
+
+class Unsent(CtxengError):
+    """The request was assembled and, as asked, not sent."""
+
+
+@dataclass(slots=True)
+class Agent:
+    """A wired agent: its spec, what answers, what can be called, how it counts."""
+
+    spec: AgentSpec
+    model: Model
+    tools: Mapping[str, Tool]
+    counter: Counter
+    system: Template | None
+    user: Template | None
+    kinds: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Message id → tokens by kind of part, counted once."""
+
+
+@dataclass(slots=True)
+class Wires:
+    """The edges: the record, the state that it folds into, the clock, the environment. `dry` stops before the wire."""
+
+    record: Record
+    state: State
+    clock: Callable[[], str]
+    environ: Mapping[str, str]
+    timer: Callable[[], float]
+    """Seconds of a monotonic clock, for durations."""
+    dry: bool = False
+    payload: bool = False
+    """Put the exact body of each request into `request.sent`, for `--payload`; it is not stored."""
+    last_inputs: Mapping[str, Any] = field(default_factory=dict)
+    """The inputs of the session's last turn: what a new turn has where nothing else is given."""
+
+    def history(self, agent: Agent) -> History:
+        return self.state.history(agent.spec.name)

@@ -1,0 +1,47 @@
+"""What a window may hold, why something left it, and what was done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Unit = Literal["tokens", "messages"]
+Op = Literal["evict", "clear", "cap", "offload", "summarize", "replace", "restore", "drop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A limit on everything that is sent. `limit` is None for `unlimited`; `reserve` is kept free for the answer."""
+
+    unit: Unit = "tokens"
+    limit: int | None = None
+    reserve: int = 0
+
+    @property
+    def room(self) -> int | None:
+        """What a request may use: the limit less the reserve."""
+        return None if self.limit is None else self.limit - self.reserve
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Which rule acted, the limit it holds, the value that was measured, the turn. In the budget's unit."""
+
+    rule: str
+    limit: int | None
+    measured: int | None
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change of a window: what was done to which messages, what they weigh in tokens, and why.
+
+    `text` is the hash of a defined part that stands in the place of the messages' own text (for `cap`).
+    """
+
+    op: Op
+    messages: tuple[str, ...]
+    tokens: int
+    reason: Reason
+    text: str | None = None

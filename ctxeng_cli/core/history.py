@@ -1,0 +1,271 @@
+"""The fold: from the log's entries to what each agent's window holds, what left it, and why.
+
+The laws kept here (SPEC 3): an *exchange* is a user message with all that answers it; a *round* is an assistant message
+that calls tools, with all its results. A result belongs to the nearest earlier unanswered call with its id, since ids are
+not unique in real recordings. The system message is unique and comes first; a newer one replaces it.
+
+A fold never fails: events are facts. What it can't place is counted in `State.unknown`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ctxeng_cli.core.budget import Edit, Reason
+from ctxeng_cli.core.events import (
+    Entry,
+    MessageAdded,
+    ModelAnswered,
+    PartDefined,
+    RequestSent,
+    SessionOpened,
+    Source,
+    SpecChanged,
+    StageFinished,
+    ToolCalled,
+    ToolReturned,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+    Unknown,
+    WindowEdited,
+)
+from ctxeng_cli.core.messages import Message, ToolCall, number
+
+
+@dataclass(slots=True)
+class Round:
+    """A call of one or more tools with its results: what leaves together inside an exchange."""
+
+    ids: list[str]
+    open: list[ToolCall]
+    """Calls that have no result yet, in call order."""
+    tokens: int = 0
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A user message with all that answers it. `question` is None for what stands before the first user message."""
+
+    question: str | None
+    ids: list[str] = field(default_factory=list)
+    rounds: list[Round] = field(default_factory=list)
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ghost:
+    """A message that is not in the window any more."""
+
+    op: str
+    reason: Reason
+
+
+@dataclass(slots=True)
+class History:
+    """One agent's messages and its window over them. `apply` costs amortised constant time."""
+
+    messages: dict[str, Message] = field(default_factory=dict)
+    """All of them, in log order, ghosts included."""
+    tokens: dict[str, int] = field(default_factory=dict)
+    """By message id; with an override the tokens of the text that stands in."""
+    sources: dict[str, Source] = field(default_factory=dict)
+    turns: dict[str, int] = field(default_factory=dict)
+    partial: set[str] = field(default_factory=set)
+    ghosts: dict[str, Ghost] = field(default_factory=dict)
+    overrides: dict[str, str] = field(default_factory=dict)
+    """Message id → hash of the text that is sent in its place."""
+    capped: dict[str, Ghost] = field(default_factory=dict)
+    system: str | None = None
+    exchanges: deque[Exchange] = field(default_factory=deque)
+    requests: int = 0
+    last_request: RequestSent | None = None
+    stages: list[StageFinished] = field(default_factory=list)
+    """Of the running turn, or of the last one."""
+    window_tokens: int = 0
+    window_count: int = 0
+
+    def window(self) -> tuple[str, ...]:
+        """The ids of the messages that the window holds, in the order in which they are sent."""
+        first = (self.system,) if self.system else ()
+        return (*first, *(id for exchange in self.exchanges for id in exchange.ids))
+
+    def open_calls(self) -> list[ToolCall]:
+        """Calls in the window that no result has answered yet, in call order."""
+        return [call for exchange in self.exchanges for round in exchange.rounds for call in round.open]
+
+    # -- the fold ------------------------------------------------------------------------------------------------
+
+    def add(self, event: MessageAdded, turn: int) -> None:
+        message = event.message
+        id = message.id
+        self.messages[id] = message
+        self.tokens[id] = event.tokens
+        self.turns[id] = turn
+        if event.source:
+            self.sources[id] = event.source
+        if event.partial:
+            self.partial.add(id)
+        if message.role == "system":
+            if self.system is not None and self.system not in self.ghosts:
+                self.ghosts[self.system] = Ghost("replace", Reason("system.changed", None, None, turn))
+                self._weigh(self.system, -1)
+            self.system = id
+            self._weigh(id, +1)
+        else:
+            self._place(message)
+
+    def _weigh(self, id: str, sign: int) -> None:
+        self.window_tokens += sign * self.tokens[id]
+        self.window_count += sign
+
+    def _place(self, message: Message) -> None:
+        id, tokens = message.id, self.tokens[message.id]
+        self._weigh(id, +1)
+        if message.role == "user" or not self.exchanges:
+            self.exchanges.append(Exchange(id if message.role == "user" else None))
+        exchange = self.exchanges[-1]
+        if message.role == "tool":
+            round = next((r for r in reversed(exchange.rounds) if any(c.id == message.tool_call_id for c in r.open)), None)
+            if round is not None:
+                call = next(c for c in round.open if c.id == message.tool_call_id)
+                round.open.remove(call)
+                round.ids.append(id)
+                round.tokens += tokens
+        elif message.tool_calls:
+            exchange.rounds.append(Round([id], list(message.tool_calls), tokens))
+        exchange.ids.append(id)
+        exchange.tokens += tokens
+
+    def edit(self, edit: Edit) -> None:
+        ghost = Ghost(edit.op, edit.reason)
+        known = [id for id in edit.messages if id in self.messages]
+        if edit.op in ("cap", "clear", "offload"):
+            for id in known:
+                self.capped[id] = ghost
+                if edit.text:
+                    self.overrides[id] = edit.text
+            self.rebuild(known, edit.tokens)
+        elif edit.op == "restore":
+            for id in known:
+                self.ghosts.pop(id, None)
+            systems = [id for id, m in self.messages.items() if m.role == "system" and id not in self.ghosts]
+            self.system = systems[-1] if systems else None
+            self.rebuild()
+        else:
+            gone = [id for id in known if id not in self.ghosts]
+            for id in gone:
+                self.ghosts[id] = ghost
+            if not self._pop(gone):
+                self.rebuild()
+
+    def _pop(self, gone: list[str]) -> bool:
+        """Take whole oldest exchanges off in constant time each; False when the edit is of another kind."""
+        left = set(gone)
+        while left and self.exchanges and set(self.exchanges[0].ids) <= left:
+            exchange = self.exchanges.popleft()
+            left -= set(exchange.ids)
+            for id in exchange.ids:
+                self._weigh(id, -1)
+        return not left
+
+    def rebuild(self, shortened: Iterable[str] = (), tokens: int = 0) -> None:
+        """Place the window's messages anew. Linear in the session; only for edits that are not the ordinary slide."""
+        for id in shortened:
+            self.tokens[id] = tokens
+        self.exchanges.clear()
+        self.window_tokens = self.window_count = 0
+        if self.system in self.ghosts:
+            self.system = None
+        if self.system is not None:
+            self._weigh(self.system, +1)
+        for id, message in self.messages.items():
+            if message.role != "system" and id not in self.ghosts:
+                self._place(message)
+
+
+@dataclass(slots=True)
+class State:
+    """The whole session as folded so far."""
+
+    session: SessionOpened | None = None
+    spec: SessionOpened | SpecChanged | None = None
+    agents: dict[str, History] = field(default_factory=dict)
+    texts: dict[str, PartDefined] = field(default_factory=dict)
+    """Defined parts by hash."""
+    results: dict[str, ToolReturned] = field(default_factory=dict)
+    """Results of the running round whose message is not in the history yet, by call id."""
+    seq: int = 0
+    turn: int = 0
+    last_message: int = 0
+    running: bool = False
+    """A turn has started and neither finished nor failed."""
+    turn_messages: list[str] = field(default_factory=list)
+    turn_edits: list[Edit] = field(default_factory=list)
+    answered: bool = False
+    """A model has answered in the running turn."""
+    unknown: int = 0
+
+    def history(self, agent: str) -> History:
+        return self.agents.setdefault(agent, History())
+
+    def apply(self, entry: Entry) -> None:
+        """Take one entry in. Never raises."""
+        event = entry.event
+        self.seq = max(self.seq, entry.seq)
+        self.turn = max(self.turn, entry.turn)
+        if isinstance(event, SessionOpened):
+            self.session = self.spec = event
+        elif isinstance(event, SpecChanged):
+            self.spec = event
+        elif isinstance(event, TurnStarted):
+            self.running, self.answered = True, False
+            self.turn_messages, self.turn_edits = [], []
+            self.results.clear()
+            self.history(entry.agent).stages = []
+        elif isinstance(event, StageFinished):
+            self.history(entry.agent).stages.append(event)
+        elif isinstance(event, MessageAdded):
+            self.last_message = max(self.last_message, number(event.message.id))
+            self.turn_messages.append(event.message.id)
+            self.history(entry.agent).add(event, entry.turn)
+            if event.message.tool_call_id:
+                self.results.pop(event.message.tool_call_id, None)
+            if event.message.role == "assistant":
+                self.answered = True
+        elif isinstance(event, PartDefined):
+            self.texts[event.hash] = event
+        elif isinstance(event, WindowEdited):
+            for edit in event.edits:
+                self.history(entry.agent).edit(edit)
+            self.turn_edits += event.edits
+        elif isinstance(event, RequestSent):
+            history = self.history(entry.agent)
+            history.requests, history.last_request = event.request, event
+        elif isinstance(event, ToolReturned):
+            if event.message is None:
+                self.results[event.id] = event
+        elif isinstance(event, TurnFinished | TurnFailed):
+            self.running = False
+        elif isinstance(event, Unknown):
+            self.unknown += 1
+        elif isinstance(event, ModelAnswered | ToolCalled):
+            pass
+
+
+def fold(entries: Iterable[Entry]) -> State:
+    """The state after all entries."""
+    state = State()
+    for entry in entries:
+        state.apply(entry)
+    return state
+
+
+def prefixes(entries: Iterable[Entry]) -> Iterator[tuple[Entry, State]]:
+    """Each entry with the (same, growing) state after it."""
+    state = State()
+    for entry in entries:
+        state.apply(entry)
+        yield entry, state

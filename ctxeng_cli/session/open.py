@@ -1,0 +1,348 @@
+"""The one place that wires the ports: a project, an agent's name and a session become something that takes turns."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ctxeng_cli.agent import Agent, Outcome, Wires, take_turn
+from ctxeng_cli.agent.turn import close_turn
+from ctxeng_cli.assembly import check_agent, given_inputs, parse
+from ctxeng_cli.core.errors import Problem, SpecError, UsageError, nearest
+from ctxeng_cli.core.budget import Edit, Reason
+from ctxeng_cli.core.events import Entry, Event, SessionHealed, SessionOpened, SpecChanged, TurnStarted, WindowEdited
+from ctxeng_cli.core.ports import Observer, Record, Tool
+from ctxeng_cli.core.tokens import counter_for
+from ctxeng_cli.models.catalog import model_for
+from ctxeng_cli.session.files import FileStore, Loaded, Log
+from ctxeng_cli.session.journal import Journal, NoLines
+from ctxeng_cli.session.redact import Redactor
+from ctxeng_cli.spec import AgentSpec, ModelSpec, Policy, Project, load
+from ctxeng_cli.tools import load_tools
+
+
+def now() -> str:
+    """The moment, ISO 8601 in local time with offset, to the millisecond."""
+    return datetime.datetime.now().astimezone().isoformat(timespec="milliseconds")
+
+
+def new_id(agent: str) -> str:
+    """A readable id that no other session has."""
+    return f"{agent}-{datetime.datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+@dataclass(slots=True)
+class Overrides:
+    """What a command line says instead of the spec."""
+
+    model: str | None = None
+    policy: Policy | None = None
+
+    def on(self, spec: AgentSpec, project: Project) -> AgentSpec:
+        if self.model is not None:
+            model = project.models.get(self.model) or ModelSpec(self.model)
+            spec = replace(spec, model=model)
+        return spec if self.policy is None else replace(spec, policy=self.policy)
+
+
+def agent_spec(project: Project, name: str) -> AgentSpec:
+    """The agent of that name. Raises UsageError with the nearest name."""
+    if name not in project.agents:
+        known = f" {project.file} has {', '.join(project.agents) or 'none'}."
+        raise UsageError(f'there is no agent "{name}".{nearest(name, project.agents) or known}')
+    return project.agents[name]
+
+
+def wire(spec: AgentSpec, folder: str, environ: Mapping[str, str]) -> Agent:
+    """Load what stands behind a spec. Raises SpecError with places: templates, tools, scripts."""
+    problems = [p for p in check_agent(spec) if p.severity == "error"]
+    tools: tuple[Tool, ...] = ()
+    try:
+        tools = load_tools(spec.tools, folder)
+    except SpecError as error:
+        problems += error.problems
+    if problems:
+        raise SpecError(problems)
+    return Agent(
+        spec=spec,
+        model=model_for(spec.model, folder, environ),
+        tools={tool.definition.name: tool for tool in tools},
+        counter=counter_for(spec.model.model),
+        system=parse(spec.system) if spec.system else None,
+        user=parse(spec.user) if spec.user else None,
+    )
+
+
+@dataclass(slots=True)
+class Session:
+    """A conversation with one agent. `say` takes a turn; everything that happens reaches the observers as entries."""
+
+    id: str
+    agent: Agent
+    project: Project
+    journal: Journal
+    wires: Wires
+    environ: Mapping[str, str]
+    given: Mapping[str, Any]
+    log: Log | None
+    overrides: Overrides
+    fresh: bool
+    """Opened anew: nothing was said in it yet."""
+    notices: list[str] = field(default_factory=list)
+    start: list[Entry] = field(default_factory=list)
+    """What was recorded while the session was being opened."""
+    _asked: bool = False
+
+    @property
+    def state(self) -> Any:
+        return self.journal.state
+
+    async def say(self, text: str) -> Outcome:
+        """Take one turn. Never raises for what goes wrong in it. Cancel it by cancelling this coroutine's task: the turn
+        then ends in order and the outcome says so. Raises UsageError for inputs that are missing."""
+        inputs = given_inputs(self.agent.spec, self.given, self._inputs_before())
+        self._asked = True
+        return await take_turn(self.agent, text, inputs, self.wires)
+
+    def _inputs_before(self) -> Mapping[str, Any]:
+        return self.wires.last_inputs
+
+    def check_inputs(self) -> None:
+        """Raises UsageError when a turn could not start for want of an input."""
+        given_inputs(self.agent.spec, self.given, self._inputs_before())
+
+    def reload(self) -> tuple[Problem, ...]:
+        """Read the spec and its prompts again when a file changed. A fault keeps the old ones and is answered."""
+        changed = any(_stamp(file) != stamp for file, stamp in self._stamps.items())
+        if not changed:
+            return ()
+        self._stamps = _stamps(self.project)
+        try:
+            project = load(Path(self.project.file))
+            spec = self.overrides.on(agent_spec(project, self.agent.spec.name), project)
+            if spec.digest() == self.agent.spec.digest() and project.files == self.project.files:
+                return ()
+            agent = wire(spec, project.folder, self.environ)
+        except SpecError as error:
+            return error.problems
+        except UsageError as error:
+            return (Problem(error.message),)
+        self._stamps = _stamps(project)
+        self.change(agent, project)
+        return ()
+
+    def change(self, agent: Agent, project: Project) -> None:
+        """Go on with another spec, model or window; recorded as `spec.changed` with the difference."""
+        before = self.agent
+        if type(agent.model) is type(before.model) and agent.spec.model == before.spec.model:
+            agent.model = before.model
+        self.agent, self.project = agent, project
+        _record_change(self.wires, before.spec.digest(), agent)
+        self._recount(before)
+
+    def _recount(self, before: Agent) -> None:
+        recount(self.agent, self.wires, before.counter.name)
+
+    def clear(self) -> None:
+        """Take everything but the system message out of the window; it stays in the log."""
+        history = self.wires.history(self.agent)
+        reason = Reason("command.clear", None, history.window_tokens, self.journal.state.turn)
+        edits = tuple(Edit("evict", tuple(e.ids), e.tokens, reason) for e in history.exchanges)
+        if edits:
+            self.wires.record(WindowEdited(edits=edits))
+
+    def take_back(self) -> bool:
+        """Take the last exchange out of the window, so that its question can be asked again. False when there is none."""
+        history = self.wires.history(self.agent)
+        if not history.exchanges:
+            return False
+        last = history.exchanges[-1]
+        reason = Reason("command.retry", None, None, self.journal.state.turn)
+        self.wires.record(WindowEdited(edits=(Edit("drop", tuple(last.ids), last.tokens, reason),)))
+        return True
+
+    def set_window(self, policy: Policy) -> None:
+        """Another window policy from the next turn on."""
+        self.overrides.policy = policy
+        self.change(replace(self.agent, spec=replace(self.agent.spec, policy=policy)), self.project)
+
+    def close(self) -> None:
+        """Let go of the log. A new session in which nothing was said leaves none."""
+        if self.log is not None:
+            self.log.close(discard=self.fresh and not self._asked)
+
+    _stamps: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+def open_session(
+    project: Project,
+    name: str,
+    *,
+    store: FileStore,
+    id: str | None = None,
+    latest: bool = False,
+    overrides: Overrides | None = None,
+    given: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    observers: Iterable[Observer] = (),
+    clock: Callable[[], str] = now,
+    wait: bool = False,
+    waiting: Callable[[str], None] = lambda holder: None,
+    look: bool = False,
+    payload: bool = False,
+) -> Session:
+    """Open a session: a new one, the one with `id` (new or not), or the agent's `latest`.
+
+    Takes the lock, heals the log, folds it, wires the ports. With `look` nothing is locked, written or sent: a turn
+    stops before the wire. Raises UsageError, SpecError or SessionError.
+    """
+    overrides = overrides or Overrides()
+    environ = _with_dotenv(dict(os.environ) if environ is None else dict(environ), project.folder)
+    spec = overrides.on(agent_spec(project, name), project)
+    agent = wire(spec, project.folder, environ)
+    file = str(Path(project.file).resolve())
+    if latest:
+        id = store.latest(name, file)
+        if id is None:
+            raise UsageError(f"there is no session of {name} to continue. Leave -c out to open one.")
+    log, loaded = _open_log(store, id or new_id(name), wait, waiting, look)
+    id = id or (log.path.stem if log else "")
+    try:
+        return _wired(agent, project, id, log, loaded, overrides, given or {}, environ, observers, clock, payload, file)
+    except BaseException:
+        if log is not None:
+            log.close()
+        raise
+
+
+def _open_log(store: FileStore, id: str, wait: bool, waiting: Callable[[str], None], look: bool) -> tuple[Log | None, Loaded]:
+    if look:
+        return None, store.read(id) if store.exists(id) else Loaded([])
+    log = store.open(id, wait=wait, waiting=waiting)
+    return log, log.loaded
+
+
+def _wired(
+    agent: Agent, project: Project, id: str, log: Log | None, loaded: Loaded, overrides: Overrides, given: Mapping[str, Any],
+    environ: Mapping[str, str], observers: Iterable[Observer], clock: Callable[[], str], payload: bool, file: str,
+) -> Session:  # fmt: skip
+    journal = Journal(log or NoLines(), loaded.entries, clock, Redactor(environ), observers)
+    spec = agent.spec
+
+    def record(event: Event) -> Entry:
+        return journal.record(event, spec.name)
+
+    start: list[Entry] = []
+    journal.observers.append(start.append)
+    wires = Wires(record, journal.state, clock, environ, time.monotonic, dry=log is None, payload=payload)
+    wires.last_inputs = next((e.event.inputs for e in reversed(loaded.entries) if isinstance(e.event, TurnStarted)), {})
+    session = Session(id, agent, project, journal, wires, environ, given, log, overrides, not loaded.entries)
+    session._stamps = _stamps(project)
+    opened = journal.state.session
+    if opened is None:
+        record(
+            SessionOpened(
+                session=id, model=spec.model.model, policy=str(spec.policy), tokenizer=agent.counter.name,
+                exact=agent.counter.exact, spec=spec.fingerprint(), keys=spec.digest(), file=file,
+            )
+        )  # fmt: skip
+    else:
+        owner = loaded.entries[0].agent
+        if owner != spec.name:
+            raise UsageError(f'session {id} belongs to agent "{owner}", not "{spec.name}". Take another --session.')
+        _heal(session, loaded)
+        current = journal.state.spec
+        if current is not None and current.spec != spec.fingerprint():
+            _record_change(wires, dict(current.keys), agent)
+        if current is not None:
+            recount(agent, wires, current.tokenizer)
+        skip = getattr(agent.model, "skip", None)
+        if skip is not None:
+            skip(sum(1 for m in wires.history(agent).messages.values() if m.role == "assistant"))
+    journal.observers.remove(start.append)
+    session.start = start
+    return session
+
+
+def _heal(session: Session, loaded: Loaded) -> None:
+    """Say what was mended in the log, and close a turn that a crash left open."""
+    record: Record = session.wires.record
+    if loaded.torn:
+        record(SessionHealed(what="torn_line", bytes=len(loaded.torn), detail=loaded.torn[:200].decode("utf-8", "replace")))
+        session.notices.append(f"session {session.id}: the last line was torn; {len(loaded.torn):,} bytes of an unfinished event were cut off")
+    if loaded.unreadable:
+        record(SessionHealed(what="unreadable_lines", bytes=loaded.unreadable))
+        session.notices.append(f"session {session.id}: {loaded.unreadable:,} bytes in the middle of the log can't be read; they were left where they are")
+    if session.journal.state.running:
+        record(SessionHealed(what="open_turn", detail=f"turn {session.journal.state.turn}"))
+        close_turn(session.agent, session.wires, "interrupted", "the program ended before the turn did")
+        session.notices.append(f"session {session.id}: turn {session.journal.state.turn} was interrupted; it was closed so that the history is legal")
+
+
+def _record_change(wires: Wires, before: Mapping[str, Any], agent: Agent) -> None:
+    after = agent.spec.digest()
+    difference = {key: (before.get(key), after.get(key)) for key in {**before, **after} if before.get(key) != after.get(key)}
+    wires.record(
+        SpecChanged(
+            difference=difference, spec=agent.spec.fingerprint(), keys=after, model=agent.spec.model.model, policy=str(agent.spec.policy),
+            tokenizer=agent.counter.name, exact=agent.counter.exact,
+        )
+    )  # fmt: skip
+
+
+def recount(agent: Agent, wires: Wires, tokenizer: str) -> None:
+    """Count the window anew when the tokenizer is another one; counts in the log are the old one's."""
+    agent.kinds.clear()
+    if tokenizer == agent.counter.name:
+        return
+    history = wires.history(agent)
+    for id in history.window():
+        message = history.messages[id]
+        stand_in = history.overrides.get(id)
+        history.tokens[id] = agent.counter.message(message.with_text(wires.state.texts[stand_in].text) if stand_in else message)
+    history.rebuild()
+
+
+def _with_dotenv(environ: dict[str, str], folder: str) -> dict[str, str]:
+    """The environment with a `.env` beside the spec behind it: what is set already wins."""
+    path = Path(folder) / ".env"
+    if not path.is_file():
+        return environ
+    from ctxeng_cli.models.keys import read_dotenv
+
+    return {**read_dotenv(path), **environ}
+
+
+def _stamp(file: str) -> tuple[int, int]:
+    try:
+        stat = os.stat(file)
+        return stat.st_mtime_ns, stat.st_size
+    except OSError:
+        return 0, 0
+
+
+def _stamps(project: Project) -> dict[str, tuple[int, int]]:
+    return {file: _stamp(file) for file in project.files}
+
+
+async def run_cancellable(session: Session, text: str) -> Outcome:
+    """One turn that Ctrl-C cancels: the turn's task is cancelled, the turn ends in order."""
+    import signal
+
+    task = asyncio.ensure_future(session.say(text))
+    loop = asyncio.get_running_loop()
+    try:
+        loop.add_signal_handler(signal.SIGINT, task.cancel)
+    except (NotImplementedError, RuntimeError):
+        return await task
+    try:
+        return await task
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)

@@ -1,0 +1,10 @@
+"""What stays in the window and what goes: pure functions over the folded history. No clock, no randomness, no I/O.
+
+`fit` answers the edits that bring a window under its budget. Whole exchanges leave, oldest first; of the running
+exchange only whole rounds. Knows the core and policies; knows no agent and no log.
+"""
+
+from ctxeng_cli.window.cap import Capped, cap_results
+from ctxeng_cli.window.fit import budget_of, fit, squeeze, start
+
+__all__ = ["Capped", "budget_of", "cap_results", "fit", "squeeze", "start"]

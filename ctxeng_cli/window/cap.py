@@ -1,0 +1,68 @@
+"""Shorten tool results in the request when a round does not fit; the whole results stay in the log (SPEC 3, overflow)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ctxeng_cli.core.budget import Edit, Reason
+from ctxeng_cli.core.history import History
+from ctxeng_cli.core.request import text_hash
+
+_LEAST = 40
+"""Tokens under which a result is not shortened further: its notice needs about that much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capped:
+    """A shortened text with its edit. `tokens` are those of the whole message with it."""
+
+    text: str
+    edit: Edit
+
+
+def cap_results(history: History, over: int, count: Callable[[str], int], reason: Reason) -> tuple[Capped, ...]:
+    """Shorten the results of the newest round, largest first, until `over` tokens are saved or all are short.
+
+    Head and tail stay, with a notice of how much is left out and where the whole is. `count` counts a text's tokens.
+    """
+    rounds = history.exchanges[-1].rounds if history.exchanges else []
+    if not rounds:
+        return ()
+    results = [id for id in rounds[-1].ids if history.messages[id].role == "tool"]
+    capped = []
+    for id in sorted(results, key=lambda id: history.tokens[id], reverse=True):
+        if over <= 0:
+            break
+        before = history.tokens[id]
+        frame = before - count(history.messages[id].text) if id not in history.overrides else 4
+        room = max(_LEAST, before - over - frame)
+        if before - frame <= room:
+            continue
+        text = _head_and_tail(history.messages[id].text, id, room, count)
+        after = count(text) + frame
+        if after >= before:
+            continue
+        over -= before - after
+        capped.append(Capped(text, Edit("cap", (id,), after, reason, text_hash(text))))
+    return tuple(capped)
+
+
+def _head_and_tail(text: str, id: str, room: int, count: Callable[[str], int]) -> str:
+    """The longest head (two thirds) and tail (one third) that fit into `room` tokens, found by halving."""
+    low, high, best = 0, len(text), _cut(text, 0, id)
+    high = min(high, room * 8)
+    while low <= high:
+        middle = (low + high) // 2
+        candidate = _cut(text, middle, id)
+        if count(candidate) <= room:
+            low, best = middle + 1, candidate
+        else:
+            high = middle - 1
+    return best
+
+
+def _cut(text: str, keep: int, id: str) -> str:
+    head, tail = keep * 2 // 3, keep - keep * 2 // 3
+    notice = f"[… {len(text) - keep:,} of {len(text):,} characters left out to fit the window; all of it is in the log as {id} …]"
+    return "\n".join(piece for piece in (text[:head], notice, text[len(text) - tail :] if tail else "") if piece)

@@ -1,0 +1,122 @@
+"""Bring a window under its budget, and say what had to leave."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ctxeng_cli.core.budget import Budget, Edit, Reason
+from ctxeng_cli.core.errors import Overflow
+from ctxeng_cli.core.history import Exchange, History
+from ctxeng_cli.spec.policy import Policy
+
+
+def budget_of(policy: Policy, context_window: int | None, max_output: int | None) -> Budget:
+    """The budget under a policy. The model's window, where it is known, bounds every policy.
+
+    Where the limit comes from the model's window, the reserve is the model's output limit, at most 1,024 (SPEC 3).
+    """
+    if policy.kind == "messages":
+        return Budget("messages", policy.limit)
+    if policy.kind == "tokens" and policy.limit is not None and (context_window is None or policy.limit <= context_window):
+        return Budget("tokens", policy.limit, policy.reserve)
+    if context_window is None:
+        return Budget()
+    return Budget("tokens", context_window, policy.reserve or min(max_output or 1024, 1024))
+
+
+def start(history: History, policy: Policy, turn: int) -> tuple[Edit, ...]:
+    """The edits at the start of a turn, before its question joins: under `none` all that was said leaves."""
+    if policy.kind != "none":
+        return ()
+    reason = Reason("window.none", 0, history.window_count, turn)
+    return tuple(_evict(exchange, reason) for exchange in history.exchanges)
+
+
+@dataclass(slots=True)
+class _Measure:
+    """What the window weighs while edits are made, in the budget's unit."""
+
+    unit: str
+    total: int
+
+    def less(self, tokens: int, messages: int) -> None:
+        self.total -= tokens if self.unit == "tokens" else messages
+
+
+def fit(history: History, budget: Budget, *, fixed: int, turn: int) -> tuple[Edit, ...]:
+    """Answer the edits that bring the window under its budget; the running exchange is the newest one.
+
+    Kept, in this order: the system message, the running question, its newest round. Whole exchanges leave, oldest
+    first; then whole rounds of the running one. A call never leaves without all its results, and a round that still
+    waits for one never leaves.
+
+    `fixed` is what is sent besides the window (tool definitions, overhead), in tokens. Costs what leaves and the rounds
+    of the running exchange. Raises Overflow when what must be kept does not fit; it names the part and its size.
+
+    Source: SPEC 3. The pairing rule is OpenAI's (lint OC001, OC002).
+    """
+    edits, over = squeeze(history, budget, fixed=fixed, turn=turn)
+    if over > 0:
+        raise _overflow(history, budget, over, fixed)
+    return edits
+
+
+def squeeze(history: History, budget: Budget, *, fixed: int, turn: int) -> tuple[tuple[Edit, ...], int]:
+    """As `fit`, but never fails: the edits, and by how much what must stay is over the budget (0 when it fits)."""
+    room = budget.room
+    if room is None:
+        return (), 0
+    tokens = budget.unit == "tokens"
+    measure = _Measure(budget.unit, history.window_tokens + fixed if tokens else history.window_count)
+    edits: list[Edit] = []
+    for edit in _leaving(history, f"window.{budget.unit}", room, measure, turn):
+        if measure.total <= room:
+            break
+        edits.append(edit)
+        measure.less(edit.tokens, len(edit.messages))
+    return tuple(edits), max(0, measure.total - room)
+
+
+def _leaving(history: History, rule: str, room: int, measure: _Measure, turn: int) -> Iterator[Edit]:
+    """What may leave, in the order in which it leaves."""
+    newest = len(history.exchanges) - 1
+    for exchange in itertools.islice(history.exchanges, max(newest, 0)):
+        yield _evict(exchange, Reason(rule, room, measure.total, turn))
+    if history.exchanges:
+        running = history.exchanges[-1]
+        for round in running.rounds[:-1]:
+            if not round.open:
+                yield Edit("evict", tuple(round.ids), round.tokens, Reason(rule, room, measure.total, turn))
+
+
+def _evict(exchange: Exchange, reason: Reason) -> Edit:
+    return Edit("evict", tuple(exchange.ids), exchange.tokens, reason)
+
+
+def _overflow(history: History, budget: Budget, over: int, fixed: int) -> Overflow:
+    """Name the largest of what can't leave."""
+    room = budget.room or 0
+    measured = room + over
+    rule = f"window.{budget.unit}"
+    if budget.unit == "messages":
+        return Overflow(
+            f"{rule}: this turn needs {measured} messages and the window holds {room}. Raise `window`.",
+            rule=rule, limit=room, measured=measured, part="window",
+        )  # fmt: skip
+    weights = [(fixed, "tools", "the tool definitions and overhead need", "Use fewer tools")]
+    if history.system:
+        source = history.sources.get(history.system)
+        where = f"shorten {source.file}" if source and source.file else "shorten the system message"
+        weights.append((history.tokens[history.system], history.system, "the system message needs", where))
+    for id in history.exchanges[-1].ids if history.exchanges else ():
+        what = {"user": "the question needs", "tool": f"the result of {history.messages[id].name} needs"}
+        text = what.get(history.messages[id].role, "the model's answer needs")
+        weights.append((history.tokens[id], id, text, "send a shorter text" if history.messages[id].role == "user" else "let the tool answer less"))
+    size, part, text, advice = max(weights)
+    return Overflow(
+        f"{rule}: {text} {size:,} tokens, what must stay is {measured:,} together, and the window has room for {room:,}. "
+        f"Raise `window`, or {advice[0].lower() + advice[1:]}.",
+        rule=rule, limit=room, measured=measured, part=part,
+    )  # fmt: skip
