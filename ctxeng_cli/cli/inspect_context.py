@@ -1,0 +1,158 @@
+"""`ctxeng inspect-context`: an assembled window, part by part."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ctxeng_cli.cli.io import reported, standard
+from ctxeng_cli.cli.options import File, Json, Model, SessionId, Variables, Window, overrides, project, variables
+
+if TYPE_CHECKING:
+    from ctxeng_cli.cli.io import Io
+    from ctxeng_cli.core.events import Entry
+    from ctxeng_cli.core.view import Context
+
+
+def inspect_context(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="An agent; with --session it may be left out.")] = None,
+    session: SessionId = None,
+    message: Annotated[str | None, typer.Option("-m", "--message", metavar="TEXT", help="What would be sent for this message; nothing is sent.")] = None,
+    turn: Annotated[int | None, typer.Option("--turn", metavar="N", help="The last request of this turn.")] = None,
+    request: Annotated[int | None, typer.Option("--request", metavar="N", help="This request.")] = None,
+    part: Annotated[str | None, typer.Option("--part", metavar="ID", help="One part, whole: p3, or a message's id.")] = None,
+    payload: Annotated[bool, typer.Option("--payload", help="The exact body of the request.")] = False,
+    var: Variables = None,
+    model: Model = None,
+    window: Window = None,
+    file: File = None,
+    json: Json = False,
+) -> None:
+    """Show the assembled window, part by part, with the source and the cost of each; ghosts with what removed them.
+
+    \b
+      ctxeng inspect-context guide -m "Hello"
+      ctxeng inspect-context --session guide-20261201-093000-1a2b
+      ctxeng inspect-context --session ID --request 4 --json
+      ctxeng inspect-context --session ID --part m2
+    """
+    with reported(io := standard()):
+        from ctxeng_cli.core.errors import UsageError
+
+        if message is not None and (turn is not None or request is not None):
+            raise UsageError("-m shows what would be sent next; --turn and --request show what was sent. Take one.")
+        if session is not None and message is None:
+            view = recorded_view(io, session, name, turn, request)
+        elif turn is not None or request is not None:
+            raise UsageError("--turn and --request belong to a session: add --session ID")
+        else:
+            view = unsent_view(io, name, session, message, var, overrides(io, model, window), file)
+        _show(io, view, part, payload, json)
+
+
+def recorded_view(io: Io, session: str, name: str | None, turn: int | None, request: int | None) -> Context:
+    """A request of a session as it was sent: the last one, or the one asked for."""
+    from ctxeng_cli.core.errors import UsageError
+
+    loaded = io.store().read(session)
+    if loaded.torn:
+        io.say(f"session {session}: the last line is torn; it is healed when the session goes on")
+    return view_of(loaded.entries, name, turn, request, UsageError, f"session {session}")
+
+
+def view_of(entries: list[Entry], name: str | None, turn: int | None, request: int | None, error: type[Exception], what: str) -> Context:
+    """Fold up to the request and look. Raises `error` when there is none such."""
+    from ctxeng_cli.core.events import RequestSent
+    from ctxeng_cli.core.history import State
+    from ctxeng_cli.core.tokens import Counter
+    from ctxeng_cli.core.view import context
+
+    def fits(entry: Entry) -> bool:
+        sent = entry.event
+        return (
+            isinstance(sent, RequestSent)
+            and (turn is None or entry.turn == turn)
+            and (request is None or sent.request == request)
+            and (name is None or entry.agent == name)
+        )
+
+    target = next((e for e in reversed(entries) if fits(e)), None)
+    if target is None or not isinstance(target.event, RequestSent):
+        sent = [e for e in entries if isinstance(e.event, RequestSent)]
+        have = f"it has the requests 1 to {len(sent)} in {max(e.turn for e in sent)} turns" if sent else "nothing was sent in it yet"
+        raise error(f"{what} has no such request: {have}")
+    state = State()
+    for entry in entries:
+        if entry.seq > target.seq:
+            break
+        state.apply(entry)
+    spec = state.spec
+    counter = Counter(spec.tokenizer, spec.exact) if spec else Counter("o200k_base", False)
+    return context(state, target.agent, target.event, target.turn, counter)
+
+
+def unsent_view(io: Io, name: str | None, session: str | None, message: str | None, var: list[str] | None, over: object, file: str | None) -> Context:
+    """What would be sent for a message. Everything runs as in chat, up to the wire; nothing is locked or written."""
+    import asyncio
+
+    from ctxeng_cli.core.errors import CtxengError, UsageError
+    from ctxeng_cli.core.events import RequestSent
+    from ctxeng_cli.core.view import context
+    from ctxeng_cli.session.open import Overrides, open_session
+
+    assert isinstance(over, Overrides)
+    if name is None:
+        if session is None:
+            raise UsageError("name an agent, or a session with --session ID")
+        io.store().read(session)
+        first = io.store().first(session)
+        name = first.agent if first else ""
+    if session is not None and not io.store().exists(session):
+        io.store().read(session)
+    found: list[Context] = []
+    spec = project(io, file)
+    looked = open_session(spec, name, store=io.store(), id=session, overrides=over, given=variables(var), environ=io.environ, look=True)
+
+    def look(entry: Entry) -> None:
+        if isinstance(entry.event, RequestSent):
+            found.append(context(looked.journal.state, entry.agent, entry.event, entry.turn, looked.agent.counter))
+
+    looked.journal.observers.append(look)
+    outcome = asyncio.run(looked.say(message if message is not None else "…"))
+    if not found:
+        raise CtxengError(outcome.text)
+    return found[0]
+
+
+def _show(io: Io, view: Context, part: str | None, payload: bool, json: bool) -> None:
+    from ctxeng_cli.core.codec import json_line
+    from ctxeng_cli.core.errors import UsageError
+    from ctxeng_cli.core.view import context_json, payload_of
+
+    if part is not None:
+        chosen = [p for p in view.parts if part in (p.id, p.message)]
+        if not chosen:
+            raise UsageError(f'there is no part "{part}": this window has p1 to p{len(view.parts)}, and message ids such as m1')
+        if json:
+            io.out(json_line([{**row, "text": p.text} for row, p in zip(context_json(view)["parts"], view.parts, strict=True) if p in chosen]))
+        else:
+            from ctxeng_cli.screen.safe import safe
+
+            io.out(safe("\n".join(p.text for p in chosen)))
+    elif payload:
+        body = payload_of(view)
+        io.out(json_line(body) if json or not io.draws else jsonlib.dumps(body, indent=2, ensure_ascii=True))
+    elif json:
+        io.out(json_line(context_json(view)))
+    else:
+        from ctxeng_cli.screen.panels import window_panel
+        from ctxeng_cli.screen.tables import lint_table, stages_table
+
+        console = io.console()
+        console.print(window_panel(view, view_mode="full"))
+        if view.stages:
+            console.print(stages_table(view.stages))
+        if view.lint:
+            console.print(lint_table(view.lint))

@@ -1,0 +1,151 @@
+"""The outside of a command in one replaceable object: streams, terminal, environment, folders."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from ctxeng_cli.session import FileStore
+
+
+class ExitCode(IntEnum):
+    """What a command answers to its caller."""
+
+    OK = 0
+    FAILED = 1
+    """The work failed: a turn, a session that can't be opened."""
+    USAGE = 2
+    """A name, an option or the spec is wrong."""
+    INPUT = 3
+    """An input file was not understood."""
+    INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Io:
+    """Where a command reads and writes. stdout is data; everything else goes to stderr."""
+
+    stdin: TextIO
+    stdout: TextIO
+    stderr: TextIO
+    environ: Mapping[str, str]
+    folder: Path
+
+    @property
+    def asks(self) -> bool:
+        """A person sits at both ends: questions may be asked."""
+        return self.stdin.isatty() and self.stdout.isatty()
+
+    @property
+    def draws(self) -> bool:
+        """stdout is a terminal that can draw."""
+        return self.stdout.isatty() and self.environ.get("TERM", "") != "dumb"
+
+    def out(self, text: str) -> None:
+        """A line of data."""
+        self.stdout.write(text + "\n")
+        self.stdout.flush()
+
+    def say(self, text: str) -> None:
+        """A line for the person, harmless whatever it holds."""
+        from ctxeng_cli.screen.safe import safe
+
+        self.stderr.write(safe(text) + "\n")
+        self.stderr.flush()
+
+    def data(self) -> Path:
+        """The data directory: CTXENG_DATA_DIR, else the platform's (XDG on Linux)."""
+        named = self.environ.get("CTXENG_DATA_DIR")
+        if named:
+            return Path(named).expanduser()
+        import platformdirs
+
+        return Path(platformdirs.user_data_dir("ctxeng", appauthor=False))
+
+    def state(self) -> Path:
+        """Where the history of typed lines lies."""
+        named = self.environ.get("CTXENG_DATA_DIR")
+        if named:
+            return Path(named).expanduser()
+        import platformdirs
+
+        return Path(platformdirs.user_state_dir("ctxeng", appauthor=False))
+
+    def store(self) -> FileStore:
+        from ctxeng_cli.session.files import FileStore
+
+        return FileStore(self.data())
+
+    def console(self, stream: TextIO | None = None) -> Any:
+        """A rich console on stdout, or on another stream of ours."""
+        from ctxeng_cli.screen.console import console_for
+
+        return console_for(stream or self.stdout)
+
+
+def standard() -> Io:
+    """The process's own streams. What a tool prints is kept off stdout, which holds data alone."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    if hasattr(sys.stdin, "reconfigure"):
+        sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
+    io = Io(sys.stdin, sys.stdout, sys.stderr, os.environ, Path())
+    return io
+
+
+@contextlib.contextmanager
+def quiet_stdout(io: Io) -> Iterator[None]:
+    """While tools run, `print` goes to stderr."""
+    before, sys.stdout = sys.stdout, io.stderr
+    try:
+        yield
+    finally:
+        sys.stdout = before
+
+
+@contextlib.contextmanager
+def reported(io: Io) -> Iterator[None]:
+    """Turn our errors into text on stderr and an exit code; anything else is a fault of ours and says so."""
+    import typer
+
+    from ctxeng_cli.core.errors import CtxengError, InputError, SpecError, UsageError
+
+    try:
+        yield
+    except (SpecError, UsageError) as error:
+        io.say(f"{error}" if isinstance(error, SpecError) else f"ctxeng: {error}")
+        raise typer.Exit(ExitCode.USAGE) from None
+    except InputError as error:
+        io.say(f"ctxeng: {error}")
+        raise typer.Exit(ExitCode.INPUT) from None
+    except CtxengError as error:
+        io.say(f"ctxeng: {error}")
+        raise typer.Exit(ExitCode.FAILED) from None
+    except KeyboardInterrupt:
+        io.say("interrupted")
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+    except BrokenPipeError:
+        _hush()
+        raise typer.Exit(ExitCode.OK) from None
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as error:
+        if io.environ.get("CTXENG_TRACEBACK"):
+            raise
+        io.say(f"ctxeng: a fault of ctxeng's own: {type(error).__name__}: {error}. Set CTXENG_TRACEBACK=1 to see where; nothing recorded is lost.")
+        raise typer.Exit(ExitCode.FAILED) from None
+
+
+def _hush() -> None:
+    """Whoever read our output has gone: end without a word, now and at exit."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(null, sys.stdout.fileno())

@@ -1,0 +1,61 @@
+"""`ctxeng sessions`: the logs in the data directory."""
+
+from __future__ import annotations
+
+import dataclasses
+import json as jsonlib
+from typing import Annotated
+
+import typer
+
+from ctxeng_cli.cli.io import reported, standard
+from ctxeng_cli.cli.options import Json
+
+sessions = typer.Typer(
+    help="List, show and delete recorded sessions.\n\n\b\n  ctxeng sessions list\n  ctxeng sessions show ID --json\n  ctxeng sessions delete ID\n",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+Id = Annotated[str, typer.Argument(metavar="ID", help="A session's id.")]
+
+
+@sessions.command("list")
+def list_sessions(json: Json = False) -> None:
+    """All sessions, the one written last first."""
+    with reported(io := standard()):
+        rows = [dataclasses.asdict(info) for info in io.store().list()]
+        if json:
+            io.out(jsonlib.dumps({"schema": "ctxeng.sessions/1", "sessions": rows}, ensure_ascii=True))
+        elif not rows:
+            io.say("There is no session yet. Start one with `ctxeng chat AGENT`.")
+        else:
+            from ctxeng_cli.screen.tables import sessions_table
+
+            io.console().print(sessions_table(rows))
+
+
+@sessions.command("show")
+def show(id: Id, json: Json = False) -> None:
+    """One session: its messages, or with --json every event of its log."""
+    with reported(io := standard()):
+        from ctxeng_cli.core.codec import dumps
+
+        loaded = io.store().read(id)
+        if loaded.torn:
+            io.say(f"session {id}: the last line is torn ({len(loaded.torn):,} bytes); it is healed when the session goes on")
+        if json:
+            for entry in loaded.entries:
+                io.out(dumps(entry, expanded=True))
+            return
+        from ctxeng_cli.cli.replay import play
+
+        play(io, loaded.entries, view="off")
+
+
+@sessions.command("delete")
+def delete(id: Id) -> None:
+    """Delete one session's log."""
+    with reported(io := standard()):
+        io.store().delete(id)
+        io.say(f"deleted session {id}")
