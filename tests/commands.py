@@ -1,0 +1,105 @@
+"""Run `ctxeng` as a person does: as a process, with pipes or in a pseudo-terminal, HOME and data in folders of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pexpect
+import pyte
+
+ROOT = Path(__file__).resolve().parents[1]
+CTXENG = [sys.executable, "-c", "from ctxeng_cli.cli.main import main; main()"]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command did. In a terminal `out` is everything and `screen` what a person sees, scrollback included."""
+
+    exit: int
+    out: str
+    err: str = ""
+    screen: str = ""
+
+
+def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """An empty HOME and nothing of the developer's own."""
+    home.mkdir(parents=True, exist_ok=True)
+    base = {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8", "PYTHONUTF8": "1"}
+    return {**base, **(more or {})}
+
+
+def ctxeng(*args: str, cwd: Path = ROOT, home: Path, stdin: str | bytes | None = None, env: Mapping[str, str] | None = None, timeout: float = 60) -> Ran:
+    """Run with pipes. Without `stdin` there is none."""
+    data = stdin.encode("utf-8", "surrogatepass") if isinstance(stdin, str) else stdin
+    source = {"input": data} if data is not None else {"stdin": subprocess.DEVNULL}
+    ended = subprocess.run([*CTXENG, *args], cwd=cwd, env=environment(home, env), capture_output=True, timeout=timeout, **source)  # type: ignore[call-overload]
+    return Ran(ended.returncode, ended.stdout.decode("utf-8", "replace"), ended.stderr.decode("utf-8", "replace"))
+
+
+class Terminal:
+    """A `ctxeng` process in a pseudo-terminal. `wait_for` polls; on failure it shows the screen."""
+
+    def __init__(self, *args: str, cwd: Path = ROOT, home: Path, size: tuple[int, int] = (80, 30), env: Mapping[str, str] | None = None) -> None:
+        columns, lines = size
+        variables = {**environment(home, {"TERM": "xterm-256color"}), **(env or {})}
+        self.raw = ""
+        self._screen = pyte.HistoryScreen(columns, lines, history=20_000, ratio=0.5)
+        self._stream = pyte.Stream(self._screen)
+        self.process = pexpect.spawn(
+            CTXENG[0], [*CTXENG[1:], *args], cwd=str(cwd), env=variables, dimensions=(lines, columns), encoding="utf-8", codec_errors="replace", timeout=30
+        )  # type: ignore[arg-type]
+
+    def read(self, timeout: float = 0.05) -> bool:
+        """Take what has come; False at the end."""
+        try:
+            piece = self.process.read_nonblocking(65536, timeout)
+        except pexpect.TIMEOUT:
+            return True
+        except pexpect.EOF:
+            return False
+        self.raw += piece
+        self._stream.feed(piece)
+        if "\x1b[6n" in piece:  # the line editor asks where the cursor is; a terminal answers
+            self.process.send(f"\x1b[{self._screen.cursor.y + 1};{self._screen.cursor.x + 1}R")
+        return True
+
+    def screen(self) -> str:
+        """All lines, scrollback first, without trailing spaces."""
+        columns = self._screen.columns
+        above = ["".join(line[x].data for x in range(columns)).rstrip() for line in self._screen.history.top]
+        return "\n".join([*above, *(line.rstrip() for line in self._screen.display)])
+
+    def wait_for(self, text: str, *, count: int = 1, timeout: float = 30) -> None:
+        """Read until the text stands on the screen so often."""
+        import time
+
+        end = time.monotonic() + timeout
+        while self.screen().count(text) < count:
+            alive = self.read()
+            if time.monotonic() > end or (not alive and self.screen().count(text) < count):
+                raise AssertionError(f"{text!r} did not come {count} times. The screen:\n{self.screen()}\nraw:\n{self.raw[-3000:]!r}")
+
+    def type(self, text: str) -> None:
+        self.process.send(text + "\r")
+
+    def end(self) -> int:
+        """Read to the end; the exit code."""
+        while self.read(1.0):
+            if not self.process.isalive():
+                while self.read(0.1):
+                    pass
+                break
+        self.process.close()
+        return int(self.process.exitstatus if self.process.exitstatus is not None else -(self.process.signalstatus or 0))
+
+
+def in_terminal(*args: str, cwd: Path = ROOT, home: Path, size: tuple[int, int] = (80, 30), env: Mapping[str, str] | None = None) -> Ran:
+    """Run in a pseudo-terminal to the end."""
+    terminal = Terminal(*args, cwd=cwd, home=home, size=size, env=env)
+    code = terminal.end()
+    return Ran(code, terminal.raw, screen=terminal.screen())

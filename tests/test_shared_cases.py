@@ -1,0 +1,138 @@
+"""The cases of public bug reports that lie beside the project (CTXENG_SHARED): areas yaml and terminal.
+
+Steps that replay or inspect another tool's recording wait for the importers; what a case expects of the other steps
+holds now. A case is run with its folder as working directory and an empty HOME.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands import Ran, ctxeng, in_terminal
+
+SHARED = os.environ.get("CTXENG_SHARED")
+AREAS = ("yaml", "terminal")
+ALSO = ("B62", "B63", "B65", "B66", "B70", "B77")
+"""Of other areas, what is built already."""
+
+
+def cases() -> list[dict[str, Any]]:
+    if SHARED is None:
+        return []
+    found = [json.loads(path.read_text()) for path in sorted((Path(SHARED) / "cases").glob("B*.json"))]
+    return [case for case in found if case["area"] in AREAS or case["id"] in ALSO]
+
+
+def is_foreign(step: dict[str, Any]) -> bool:
+    command = step.get("cmd", [""])
+    return command[0] == "replay" or "--transcript" in command
+
+
+def run(step: dict[str, Any], folder: Path, attempt: int) -> list[Ran]:
+    if "parallel" in step:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor() as pool:
+            return list(pool.map(lambda args: ctxeng(*args, cwd=folder, home=folder / "home"), step["parallel"]))
+    if "tty" in step:
+        return [in_terminal(*step["cmd"], cwd=folder, home=folder / "home", size=tuple(step["tty"]))]
+    if "signal" in step:
+        return [_killed(step, folder, attempt)]
+    return [ctxeng(*step["cmd"], cwd=folder, home=folder / "home", env=step.get("env"))]
+
+
+def _killed(step: dict[str, Any], folder: Path, attempt: int) -> Ran:
+    import signal
+    import subprocess
+
+    from tests.commands import CTXENG, environment
+
+    process = subprocess.Popen([*CTXENG, *step["cmd"]], cwd=folder, env=environment(folder / "home"), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    try:
+        process.wait(_seconds(step["signal"]["after_s"], attempt))
+    except subprocess.TimeoutExpired:
+        process.send_signal(getattr(signal, "SIG" + step["signal"]["name"].removeprefix("SIG")))
+    out, err = process.communicate(timeout=30)
+    return Ran(0 if process.returncode < 0 else process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+
+
+def _seconds(value: float | str, attempt: int) -> float:
+    """`0.5`, or a point of `random 0.2..3`: another one at each attempt, the same ones in each run."""
+    if not isinstance(value, str):
+        return value
+    least, most = (float(text) for text in value.removeprefix("random ").split(".."))
+    return least + (most - least) * (attempt * 0.618 % 1)
+
+
+def holds(expect: dict[str, Any], ran: list[Ran]) -> str | None:
+    """What does not hold, or None."""
+    both = "\n".join(r.out + r.err for r in ran)
+    shown = both + "\n".join(r.screen for r in ran) + "\n" + "\n".join(_decoded(r.out) for r in ran)
+    errors = "\n".join(r.err or r.out for r in ran)
+    for key, value in expect.items():
+        wrong = {
+            "exit": lambda v: any(r.exit not in v for r in ran),
+            "each_exit": lambda v: any(r.exit not in v for r in ran),
+            "no_crash": lambda v: "Traceback" in both or any(r.exit > 3 and r.exit != 130 for r in ran),
+            "contains": lambda v: any(text not in shown for text in v),
+            "lacks": lambda v: any(text in shown for text in v),
+            "stderr": lambda v: any(text not in errors for text in v),
+            "raw_lacks": lambda v: any(text in both for text in v),
+            "legal": lambda v: '"severity":"error"' in both,
+            "either": lambda v: all(holds(one, ran) for one in v),
+            "unique": lambda v: _repeated(v, ran),
+        }.get(key, lambda v: False)(value)
+        if wrong:
+            return f"{key}: {value}"
+    return None
+
+
+def _decoded(text: str) -> str:
+    lines = []
+    for line in text.splitlines():
+        try:
+            lines.append(json.dumps(json.loads(line), ensure_ascii=False).replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\"))
+        except ValueError:
+            continue
+    return "\n".join(lines)
+
+
+def _repeated(key: str, ran: list[Ran]) -> bool:
+    values = [json.loads(line)[key] for r in ran for line in r.out.splitlines() if line.startswith("{")]
+    return len(values) != len(set(values))
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case['id']} {case['title']}")
+def test_case(case: dict[str, Any], tmp_path: Path) -> None:
+    assert SHARED is not None
+    unpack = runpy.run_path(str(Path(SHARED) / "cases" / "unpack.py"))["unpack"]
+    expect = case["expect"]
+    for attempt in range(expect.get("repeat", 1)):
+        unpack(case, tmp_path)
+        all_ran: list[Ran] = []
+        for number, step in enumerate(case["run"]):
+            if is_foreign(step):
+                continue
+            started = time.monotonic()
+            ran = run(step, tmp_path, attempt)
+            seconds = time.monotonic() - started
+            all_ran += ran
+            if number < len(expect.get("steps", [])):
+                assert holds(expect["steps"][number], ran) is None, ran
+            assert seconds <= expect.get("max_seconds", 60)
+        general = {key: value for key, value in expect.items() if key not in ("steps", "last")}
+        if "unique" in general:
+            assert not _repeated(general.pop("unique"), ran)
+        if "last" in expect:
+            assert holds(expect["last"], ran) is None, ran
+        assert holds(general, all_ran) is None, all_ran
+
+
