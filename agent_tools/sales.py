@@ -92,7 +92,10 @@ def compare(
 
 
 def sql(
-    query: Annotated[str, "One SQL SELECT over sales(year, quarter, region, product, units, revenue_eur) and products(product, category, price_eur)."],
+    query: Annotated[
+        str,
+        "One SQL SELECT over sales(year, quarter, region, product, units, revenue_eur) and products(product, category, price_eur).",
+    ],
 ) -> dict[str, Any]:
     """Run one read-only SQL query (SELECT) over the sales tables (查询数据库).
 

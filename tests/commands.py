@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pexpect
 import pyte
@@ -33,26 +34,44 @@ def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, 
     return {**base, **(more or {})}
 
 
-def ctxeng(*args: str, cwd: Path = ROOT, home: Path, stdin: str | bytes | None = None, env: Mapping[str, str] | None = None, timeout: float = 60) -> Ran:
+def ctxeng(
+    *args: str,
+    cwd: Path = ROOT,
+    home: Path,
+    stdin: str | bytes | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 60,
+) -> Ran:
     """Run with pipes. Without `stdin` there is none."""
     data = stdin.encode("utf-8", "surrogatepass") if isinstance(stdin, str) else stdin
-    source = {"input": data} if data is not None else {"stdin": subprocess.DEVNULL}
-    ended = subprocess.run([*CTXENG, *args], cwd=cwd, env=environment(home, env), capture_output=True, timeout=timeout, **source)  # type: ignore[call-overload]
+    source: Any = {"input": data} if data is not None else {"stdin": subprocess.DEVNULL}
+    ended: subprocess.CompletedProcess[bytes] = subprocess.run(
+        [*CTXENG, *args], cwd=cwd, env=environment(home, env), capture_output=True, timeout=timeout, check=False, **source
+    )
     return Ran(ended.returncode, ended.stdout.decode("utf-8", "replace"), ended.stderr.decode("utf-8", "replace"))
 
 
 class Terminal:
     """A `ctxeng` process in a pseudo-terminal. `wait_for` polls; on failure it shows the screen."""
 
-    def __init__(self, *args: str, cwd: Path = ROOT, home: Path, size: tuple[int, int] = (80, 30), env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *args: str, cwd: Path = ROOT, home: Path, size: tuple[int, int] = (80, 30), env: Mapping[str, str] | None = None
+    ) -> None:
         columns, lines = size
         variables = {**environment(home, {"TERM": "xterm-256color"}), **(env or {})}
         self.raw = ""
         self._screen = pyte.HistoryScreen(columns, lines, history=20_000, ratio=0.5)
         self._stream = pyte.Stream(self._screen)
         self.process = pexpect.spawn(
-            CTXENG[0], [*CTXENG[1:], *args], cwd=str(cwd), env=variables, dimensions=(lines, columns), encoding="utf-8", codec_errors="replace", timeout=30
-        )  # type: ignore[arg-type]
+            CTXENG[0],
+            [*CTXENG[1:], *args],
+            cwd=str(cwd),
+            env=variables,
+            dimensions=(lines, columns),
+            encoding="utf-8",
+            codec_errors="replace",
+            timeout=30,
+        )
 
     def read(self, timeout: float = 0.05) -> bool:
         """Take what has come; False at the end."""
@@ -82,7 +101,9 @@ class Terminal:
         while self.screen().count(text) < count:
             alive = self.read()
             if time.monotonic() > end or (not alive and self.screen().count(text) < count):
-                raise AssertionError(f"{text!r} did not come {count} times. The screen:\n{self.screen()}\nraw:\n{self.raw[-3000:]!r}")
+                raise AssertionError(
+                    f"{text!r} did not come {count} times. The screen:\n{self.screen()}\nraw:\n{self.raw[-3000:]!r}"
+                )
 
     def type(self, text: str) -> None:
         self.process.send(text + "\r")
@@ -98,7 +119,9 @@ class Terminal:
         return int(self.process.exitstatus if self.process.exitstatus is not None else -(self.process.signalstatus or 0))
 
 
-def in_terminal(*args: str, cwd: Path = ROOT, home: Path, size: tuple[int, int] = (80, 30), env: Mapping[str, str] | None = None) -> Ran:
+def in_terminal(
+    *args: str, cwd: Path = ROOT, home: Path, size: tuple[int, int] = (80, 30), env: Mapping[str, str] | None = None
+) -> Ran:
     """Run in a pseudo-terminal to the end."""
     terminal = Terminal(*args, cwd=cwd, home=home, size=size, env=env)
     code = terminal.end()

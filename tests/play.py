@@ -89,7 +89,9 @@ def play(
     entries: list[Entry] = []
     journal = Journal(NoLines(), [], lambda: CLOCK, Redactor(environ or {}), [entries.append])
     ticks = itertools.count()
-    wires = Wires(lambda event: journal.record(event, "a"), journal.state, lambda: CLOCK, environ or {}, lambda: next(ticks) / 1000)
+    wires = Wires(
+        lambda event: journal.record(event, "a"), journal.state, lambda: CLOCK, environ or {}, lambda: next(ticks) / 1000
+    )
     journal.observers.append(lambda entry: _net(journal, entry))
     return Play(agent, journal, wires, entries)
 

@@ -61,7 +61,7 @@ def _killed(step: dict[str, Any], folder: Path, attempt: int) -> Ran:
     except subprocess.TimeoutExpired:
         process.send_signal(getattr(signal, "SIG" + step["signal"]["name"].removeprefix("SIG")))
     out, err = process.communicate(timeout=30)
-    return Ran(0 if process.returncode < 0 else process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+    return Ran(max(process.returncode, 0), out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
 
 def _seconds(value: float | str, attempt: int) -> float:
@@ -99,7 +99,9 @@ def _decoded(text: str) -> str:
     lines = []
     for line in text.splitlines():
         try:
-            lines.append(json.dumps(json.loads(line), ensure_ascii=False).replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\"))
+            lines.append(
+                json.dumps(json.loads(line), ensure_ascii=False).replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\")
+            )
         except ValueError:
             continue
     return "\n".join(lines)
@@ -134,5 +136,3 @@ def test_case(case: dict[str, Any], tmp_path: Path) -> None:
         if "last" in expect:
             assert holds(expect["last"], ran) is None, ran
         assert holds(general, all_ran) is None, all_ran
-
-

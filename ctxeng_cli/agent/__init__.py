@@ -3,7 +3,7 @@
 Knows assembly, window, lint, the spec and the core. Models and tools come in through ports; nothing here imports one.
 """
 
-from ctxeng_cli.agent.turn import Agent, Outcome, take_turn
-from ctxeng_cli.agent.wires import Unsent, Wires
+from ctxeng_cli.agent.turn import Outcome, take_turn
+from ctxeng_cli.agent.wires import Agent, Unsent, Wires
 
 __all__ = ["Agent", "Outcome", "Unsent", "Wires", "take_turn"]

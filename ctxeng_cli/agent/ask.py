@@ -43,7 +43,9 @@ async def ask(agent: Agent, wires: Wires, *, round: int, final: bool) -> Message
     return await _send(agent, wires, request)
 
 
-def _fit(agent: Agent, wires: Wires, budget: Budget, tools: tuple[ToolDefinition, ...], *, first: bool) -> tuple[ToolDefinition, ...]:
+def _fit(
+    agent: Agent, wires: Wires, budget: Budget, tools: tuple[ToolDefinition, ...], *, first: bool
+) -> tuple[ToolDefinition, ...]:
     history, turn = wires.history(agent), wires.state.turn
     fixed = _fixed(agent, tools)
     before = history.window_tokens + fixed
@@ -76,7 +78,11 @@ def _stage(wires: Wires, before: int, after: int, started: float, detail: str) -
     from ctxeng_cli.core.events import StageFinished
 
     duration = round((wires.timer() - started) * 1000, 3)
-    wires.record(StageFinished(stage="window", changed=before != after, tokens_before=before, tokens_after=after, duration_ms=duration, detail=detail))
+    wires.record(
+        StageFinished(
+            stage="window", changed=before != after, tokens_before=before, tokens_after=after, duration_ms=duration, detail=detail
+        )
+    )
 
 
 def _cap(agent: Agent, wires: Wires, budget: Budget, over: int) -> None:
@@ -88,7 +94,13 @@ def _cap(agent: Agent, wires: Wires, budget: Budget, over: int) -> None:
     capped: tuple[Capped, ...] = cap_results(history, over, agent.counter.text, reason)
     for item in capped:
         if item.edit.text is not None:
-            part = PartDefined(hash=item.edit.text, part="tool_result", source=Source(message=item.edit.messages[0]), text=item.text, tokens=item.edit.tokens)
+            part = PartDefined(
+                hash=item.edit.text,
+                part="tool_result",
+                source=Source(message=item.edit.messages[0]),
+                text=item.text,
+                tokens=item.edit.tokens,
+            )
             wires.record(part)
             agent.kinds.pop(item.edit.messages[0], None)
     if capped:
@@ -108,7 +120,11 @@ def _record_request(agent: Agent, wires: Wires, budget: Budget, tools: tuple[Too
         text = json.dumps({"name": tool.name, "description": tool.description, "parameters": tool.parameters}, ensure_ascii=False)
         hash = text_hash(text)
         if hash not in state.texts:
-            wires.record(PartDefined(hash=hash, part="tools", source=Source(key=f"tools.{tool.name}"), text=text, tokens=agent.counter.tool(tool)))
+            wires.record(
+                PartDefined(
+                    hash=hash, part="tools", source=Source(key=f"tools.{tool.name}"), text=text, tokens=agent.counter.tool(tool)
+                )
+            )
         tokens["tools"] += state.texts[hash].tokens
         refs.append(hash)
     window = history.window()
@@ -156,7 +172,14 @@ def _budget(budget: Budget, used: int, count: int) -> dict[str, object]:
     in_unit = used if budget.unit == "tokens" else count
     room = budget.room
     free = None if room is None else room - in_unit
-    return {"unit": budget.unit, "limit": budget.limit, "reserve": budget.reserve, "used": in_unit, "free": free, "used_tokens": used}
+    return {
+        "unit": budget.unit,
+        "limit": budget.limit,
+        "reserve": budget.reserve,
+        "used": in_unit,
+        "free": free,
+        "used_tokens": used,
+    }
 
 
 def _stable(history: History, wires: Wires, refs: list[str]) -> int:
@@ -189,7 +212,13 @@ async def _send(agent: Agent, wires: Wires, request: Request) -> Message:
     assert isinstance(added, MessageAdded)
     duration = round(wires.timer() - started, 3)
     wires.record(
-        ModelAnswered(message=added.message.id, usage=answer.usage, cost=answer.cost, duration_s=duration, finish_reason=answer.finish_reason)
+        ModelAnswered(
+            message=added.message.id,
+            usage=answer.usage,
+            cost=answer.cost,
+            duration_s=duration,
+            finish_reason=answer.finish_reason,
+        )
     )
     return added.message
 

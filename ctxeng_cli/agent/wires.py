@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ctxeng_cli.assembly import Template
 from ctxeng_cli.core.errors import CtxengError

@@ -86,7 +86,9 @@ def check_agent(agent: AgentSpec) -> list[Problem]:
             if isinstance(piece, Variable) and piece.name not in (*known, *extra):
                 problems.append(_unknown(piece, source, (*known, *extra)))
         if extra and "it" not in template.names:
-            problems.append(Problem("the user template never shows {{it}}, so the model won't see what the person wrote", source.place(0)))
+            problems.append(
+                Problem("the user template never shows {{it}}, so the model won't see what the person wrote", source.place(0))
+            )
     for spec in agent.inputs:
         if spec.name not in used:
             problems.append(Problem(f'input "{spec.name}" is used by no template of {agent.name}', spec.place, "warning"))
@@ -95,5 +97,7 @@ def check_agent(agent: AgentSpec) -> list[Problem]:
 
 def _unknown(piece: Variable, source: Any, known: tuple[str, ...]) -> Problem:
     if piece.name == "it":
-        return Problem("{{it}} is the person's text; it stands in the `user` template, not in `system`", source.place(piece.offset))
+        return Problem(
+            "{{it}} is the person's text; it stands in the `user` template, not in `system`", source.place(piece.offset)
+        )
     return unknown_variable(piece, source, known)

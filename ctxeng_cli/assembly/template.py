@@ -66,7 +66,8 @@ def _wrong(inside: str) -> str:
     shown = " ".join(inside.split())[:40]
     if not shown:
         return "a variable needs a name between {{ and }}; {{{{ and }}}} write literal braces"
-    return f"{{{{{shown}}}}} is no variable: only a name may stand between {{{{ and }}}}, nothing is evaluated; {{{{{{{{ and }}}}}}}} write literal braces"
+    rule = "only a name may stand between {{ and }}, nothing is evaluated; {{{{ and }}}} write literal braces"
+    return f"{{{{{shown}}}}} is no variable: {rule}"
 
 
 def render(template: Template, values: Mapping[str, str]) -> str:
@@ -86,4 +87,8 @@ def unknown_variable(variable: Variable, source: TextSource, known: Mapping[str,
     hint = nearest(variable.name, known)
     if hint:
         return Problem(f'unknown variable "{variable.name}".{hint}', place)
-    return Problem(f'unknown variable "{variable.name}". Declare it under `inputs:`, for example `inputs: {{{variable.name}: {{type: string}}}}`.', place)
+    return Problem(
+        f'unknown variable "{variable.name}". '
+        f"Declare it under `inputs:`, for example `inputs: {{{variable.name}: {{type: string}}}}`.",
+        place,
+    )

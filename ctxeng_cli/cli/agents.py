@@ -57,10 +57,18 @@ def _check(io: Io, spec: Project, load: bool, json: bool) -> int:
     errors = [p for p in problems if p.severity == "error"]
     if json:
         rows = [
-            {"severity": p.severity, "message": p.message, **({"file": p.place.file, "line": p.place.line, "column": p.place.column} if p.place else {})}
+            {
+                "severity": p.severity,
+                "message": p.message,
+                **({"file": p.place.file, "line": p.place.line, "column": p.place.column} if p.place else {}),
+            }
             for p in problems
         ]
-        io.out(jsonlib.dumps({"schema": "ctxeng.check/1", "file": spec.file, "agents": list(spec.agents), "problems": rows}, ensure_ascii=False))
+        io.out(
+            jsonlib.dumps(
+                {"schema": "ctxeng.check/1", "file": spec.file, "agents": list(spec.agents), "problems": rows}, ensure_ascii=False
+            )
+        )
     else:
         for problem in problems:
             io.say(str(problem))
@@ -77,7 +85,10 @@ def _list(io: Io, spec: Project, json: bool) -> None:
             "model": agent.model.model,
             "window": str(agent.policy),
             "tools": [tool.python for tool in agent.tools],
-            "inputs": [{"name": i.name, "type": i.type, "required": i.required, "default": i.default, "description": i.description} for i in agent.inputs],
+            "inputs": [
+                {"name": i.name, "type": i.type, "required": i.required, "default": i.default, "description": i.description}
+                for i in agent.inputs
+            ],
             "line": agent.place.line if agent.place else None,
         }
         for agent in spec.agents.values()

@@ -18,7 +18,9 @@ VIEWS = ("full", "bar", "off")
 
 def chat(
     name: Annotated[str, typer.Argument(metavar="NAME", help="An agent of agents.yaml.")],
-    message: Annotated[str | None, typer.Option("-m", "--message", metavar="TEXT", help="One turn, then exit; piped stdin is one too.")] = None,
+    message: Annotated[
+        str | None, typer.Option("-m", "--message", metavar="TEXT", help="One turn, then exit; piped stdin is one too.")
+    ] = None,
     session: SessionId = None,
     resume: Annotated[bool, typer.Option("-c", "--continue", help="Go on with the agent's latest session.")] = False,
     var: Variables = None,
@@ -53,7 +55,9 @@ def chat(
         spec = project(io, file)
         opened = _open(io, spec, name, session, resume, var, overrides(io, model, window), wait, payload)
         try:
-            raise typer.Exit(_repl(io, opened, view or "full") if text is None else _one_turn(io, opened, text, view, json, payload))
+            raise typer.Exit(
+                _repl(io, opened, view or "full") if text is None else _one_turn(io, opened, text, view, json, payload)
+            )
         finally:
             opened.close()
 
@@ -73,7 +77,9 @@ def _one_message(io: Io, message: str | None, json: bool) -> str | None:
     return message
 
 
-def _open(io: Io, spec: Any, name: str, session: str | None, resume: bool, var: list[str] | None, over: Any, wait: bool, payload: bool) -> Session:
+def _open(
+    io: Io, spec: Any, name: str, session: str | None, resume: bool, var: list[str] | None, over: Any, wait: bool, payload: bool
+) -> Session:
     from ctxeng_cli.session.open import open_session
 
     opened = open_session(

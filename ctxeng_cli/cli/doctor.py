@@ -40,7 +40,9 @@ def examine(io: Io, file: str | None) -> list[dict[str, Any]]:
     rows = [_row("ctxeng", "ok", f"{_version('ctxeng-cli')} on Python {platform.python_version()}, {platform.system()}")]
     for name in _LIBRARIES:
         version = _version(name)
-        rows.append(_row(name, "ok" if version else "missing", version or "not installed; run `make chat` or pip install ctxeng-cli"))
+        rows.append(
+            _row(name, "ok" if version else "missing", version or "not installed; run `make chat` or pip install ctxeng-cli")
+        )
     for name in _EXTRAS:
         version = _version(name)
         rows.append(_row(name, "ok" if version else "optional", version or f"not installed: pip install 'ctxeng-cli[{name}]'"))

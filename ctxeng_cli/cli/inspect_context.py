@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def inspect_context(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="An agent; with --session it may be left out.")] = None,
     session: SessionId = None,
-    message: Annotated[str | None, typer.Option("-m", "--message", metavar="TEXT", help="What would be sent for this message; nothing is sent.")] = None,
+    message: Annotated[
+        str | None, typer.Option("-m", "--message", metavar="TEXT", help="What would be sent for this message; nothing is sent.")
+    ] = None,
     turn: Annotated[int | None, typer.Option("--turn", metavar="N", help="The last request of this turn.")] = None,
     request: Annotated[int | None, typer.Option("--request", metavar="N", help="This request.")] = None,
     part: Annotated[str | None, typer.Option("--part", metavar="ID", help="One part, whole: p3, or a message's id.")] = None,
@@ -62,7 +64,9 @@ def recorded_view(io: Io, session: str, name: str | None, turn: int | None, requ
     return view_of(loaded.entries, name, turn, request, UsageError, f"session {session}")
 
 
-def view_of(entries: list[Entry], name: str | None, turn: int | None, request: int | None, error: type[Exception], what: str) -> Context:
+def view_of(
+    entries: list[Entry], name: str | None, turn: int | None, request: int | None, error: type[Exception], what: str
+) -> Context:
     """Fold up to the request and look. Raises `error` when there is none such."""
     from ctxeng_cli.core.events import RequestSent
     from ctxeng_cli.core.history import State
@@ -81,7 +85,9 @@ def view_of(entries: list[Entry], name: str | None, turn: int | None, request: i
     target = next((e for e in reversed(entries) if fits(e)), None)
     if target is None or not isinstance(target.event, RequestSent):
         sent = [e for e in entries if isinstance(e.event, RequestSent)]
-        have = f"it has the requests 1 to {len(sent)} in {max(e.turn for e in sent)} turns" if sent else "nothing was sent in it yet"
+        have = (
+            f"it has the requests 1 to {len(sent)} in {max(e.turn for e in sent)} turns" if sent else "nothing was sent in it yet"
+        )
         raise error(f"{what} has no such request: {have}")
     state = State()
     for entry in entries:
@@ -93,7 +99,9 @@ def view_of(entries: list[Entry], name: str | None, turn: int | None, request: i
     return context(state, target.agent, target.event, target.turn, counter)
 
 
-def unsent_view(io: Io, name: str | None, session: str | None, message: str | None, var: list[str] | None, over: object, file: str | None) -> Context:
+def unsent_view(
+    io: Io, name: str | None, session: str | None, message: str | None, var: list[str] | None, over: object, file: str | None
+) -> Context:
     """What would be sent for a message. Everything runs as in chat, up to the wire; nothing is locked or written."""
     import asyncio
 
@@ -113,7 +121,9 @@ def unsent_view(io: Io, name: str | None, session: str | None, message: str | No
         io.store().read(session)
     found: list[Context] = []
     spec = project(io, file)
-    looked = open_session(spec, name, store=io.store(), id=session, overrides=over, given=variables(var), environ=io.environ, look=True)
+    looked = open_session(
+        spec, name, store=io.store(), id=session, overrides=over, given=variables(var), environ=io.environ, look=True
+    )
 
     def look(entry: Entry) -> None:
         if isinstance(entry.event, RequestSent):
@@ -136,7 +146,15 @@ def _show(io: Io, view: Context, part: str | None, payload: bool, json: bool) ->
         if not chosen:
             raise UsageError(f'there is no part "{part}": this window has p1 to p{len(view.parts)}, and message ids such as m1')
         if json:
-            io.out(json_line([{**row, "text": p.text} for row, p in zip(context_json(view)["parts"], view.parts, strict=True) if p in chosen]))
+            io.out(
+                json_line(
+                    [
+                        {**row, "text": p.text}
+                        for row, p in zip(context_json(view)["parts"], view.parts, strict=True)
+                        if p in chosen
+                    ]
+                )
+            )
         else:
             from ctxeng_cli.screen.safe import safe
 

@@ -97,8 +97,7 @@ def standard() -> Io:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     if hasattr(sys.stdin, "reconfigure"):
         sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
-    io = Io(sys.stdin, sys.stdout, sys.stderr, os.environ, Path())
-    return io
+    return Io(sys.stdin, sys.stdout, sys.stderr, os.environ, Path())
 
 
 @contextlib.contextmanager
@@ -140,7 +139,10 @@ def reported(io: Io) -> Iterator[None]:
     except Exception as error:
         if io.environ.get("CTXENG_TRACEBACK"):
             raise
-        io.say(f"ctxeng: a fault of ctxeng's own: {type(error).__name__}: {error}. Set CTXENG_TRACEBACK=1 to see where; nothing recorded is lost.")
+        io.say(
+            f"ctxeng: a fault of ctxeng's own: {type(error).__name__}: {error}. "
+            "Set CTXENG_TRACEBACK=1 to see where; nothing recorded is lost."
+        )
         raise typer.Exit(ExitCode.FAILED) from None
 
 

@@ -14,9 +14,16 @@ if TYPE_CHECKING:
 
 File = Annotated[str | None, typer.Option("--file", metavar="PATH", help="The spec file; default agents.yaml, or CTXENG_FILE.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
-Variables = Annotated[list[str] | None, typer.Option("--var", metavar="NAME=VALUE", help="A value for one of the agent's inputs; may be repeated.")]
-Model = Annotated[str | None, typer.Option("--model", metavar="M", help="Another model: a name of the spec, offline, scripted:FILE or a litellm string.")]
-Window = Annotated[str | None, typer.Option("--window", metavar="P", help="Another window policy, such as tokens:4000 or messages:10.")]
+Variables = Annotated[
+    list[str] | None, typer.Option("--var", metavar="NAME=VALUE", help="A value for one of the agent's inputs; may be repeated.")
+]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", metavar="M", help="Another model: a name of the spec, offline, scripted:FILE or a litellm string."),
+]
+Window = Annotated[
+    str | None, typer.Option("--window", metavar="P", help="Another window policy, such as tokens:4000 or messages:10.")
+]
 SessionId = Annotated[str | None, typer.Option("--session", metavar="ID", help="The session.")]
 
 

@@ -61,7 +61,9 @@ def recorded(io: Io, name: str) -> list[Entry]:
         path = store.path(name)
     loaded = read_log(path)
     if not loaded.entries:
-        raise InputError(f"{name}: not understood. It holds no ctxeng.event/1 lines, and recordings of other tools can't be read yet.")
+        raise InputError(
+            f"{name}: not understood. It holds no ctxeng.event/1 lines, and recordings of other tools can't be read yet."
+        )
     if loaded.torn:
         io.say(f"{name}: the last line is torn; {len(loaded.torn):,} bytes of an unfinished event were left out")
     if loaded.unreadable:

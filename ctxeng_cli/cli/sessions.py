@@ -12,7 +12,8 @@ from ctxeng_cli.cli.io import reported, standard
 from ctxeng_cli.cli.options import Json
 
 sessions = typer.Typer(
-    help="List, show and delete recorded sessions.\n\n\b\n  ctxeng sessions list\n  ctxeng sessions show ID --json\n  ctxeng sessions delete ID\n",
+    help="List, show and delete recorded sessions.\n\n\b\n"
+    "  ctxeng sessions list\n  ctxeng sessions show ID --json\n  ctxeng sessions delete ID\n",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -11,7 +11,7 @@ import dataclasses
 import json
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import cache
 from typing import Any
 
@@ -64,9 +64,9 @@ def json_line(value: Any) -> str:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    fields = _fields(type(value))
     body = {}
-    for f in fields:
+    cls: Hashable = type(value)
+    for f in _fields(cls):
         item = getattr(value, f.name)
         if f.optional and (item is None or item is False or item == () or item == {}):
             continue
@@ -180,7 +180,8 @@ class _Field:
 
 
 @cache
-def _fields(cls: type) -> tuple[_Field, ...]:
+def _fields(cls: Hashable) -> tuple[_Field, ...]:
+    assert isinstance(cls, type)
     hints = typing.get_type_hints(cls)
     return tuple(
         _Field(

@@ -61,7 +61,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionOpened(Event):
-    """A session begins, with the agent on the envelope. `policy` as a policy string, `spec` is the fingerprint of the agent's spec, `file` its path."""
+    """A session begins, with the agent on the envelope.
+
+    `policy` is a policy string, `spec` the fingerprint of the agent's spec, `file` its path.
+    """
 
     type: ClassVar[str] = "session.opened"
     session: str

@@ -78,7 +78,19 @@ def context_schema() -> dict[str, Any]:
     """The schema of the object that `inspect-context --json` prints."""
     integer, text = {"type": "integer"}, _STRING
     maybe = {"type": ["integer", "null"]}
-    kinds = ["system", "tools", "context", "retrieved", "format", "summary", "user", "history", "tool_call", "tool_result", "overhead"]
+    kinds = [
+        "system",
+        "tools",
+        "context",
+        "retrieved",
+        "format",
+        "summary",
+        "user",
+        "history",
+        "tool_call",
+        "tool_result",
+        "overhead",
+    ]
     states = ["in", "evicted", "cleared", "capped", "offloaded", "summarized", "replaced", "dropped"]
     part = {
         "id": {"type": "string", "pattern": "^p[1-9][0-9]*$"},
@@ -91,7 +103,14 @@ def context_schema() -> dict[str, Any]:
         "reason": {"anyOf": [{"type": "null"}, _record({"rule": text, "limit": maybe, "measured": maybe, "turn": integer})]},
         "preview": text,
     }
-    budget = {"unit": {"enum": ["tokens", "messages"]}, "limit": maybe, "reserve": integer, "used": integer, "free": maybe, "used_tokens": integer}
+    budget = {
+        "unit": {"enum": ["tokens", "messages"]},
+        "limit": maybe,
+        "reserve": integer,
+        "used": integer,
+        "free": maybe,
+        "used_tokens": integer,
+    }
     return {
         "$schema": _DRAFT,
         "title": "ctxeng.context/1",

@@ -28,7 +28,7 @@ IMAGE_TOKENS = 1100
 # A run of white space of about a million characters overflows the stack of tiktoken's regular expression engine, which
 # ends in a PanicException (a BaseException). 100,000 is far from it; a cut costs at most one token.
 _LONG = 100_000
-_LONG_RUN = re.compile(r"\s{%d,}" % _LONG)
+_LONG_RUN = re.compile(rf"\s{{{_LONG},}}")
 
 
 class Encoding(Protocol):

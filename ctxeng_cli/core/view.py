@@ -143,7 +143,9 @@ def context(state: State, agent: str, sent: RequestSent, turn: int, counter: Cou
 
 def payload_of(view: Context) -> dict[str, Any]:
     """The exact body of the request, in the shape in which it is sent."""
-    tools = tuple(ToolDefinition(t["function"]["name"], t["function"]["description"], t["function"]["parameters"]) for t in view.tools)
+    tools = tuple(
+        ToolDefinition(t["function"]["name"], t["function"]["description"], t["function"]["parameters"]) for t in view.tools
+    )
     return Request(view.messages, tools, None, view.parameters).payload()
 
 
@@ -165,7 +167,11 @@ def context_json(view: Context) -> dict[str, Any]:
         "request": view.request,
         "model": view.model,
         "provider": view.provider,
-        "tokenizer": {"name": view.tokenizer, "exact": view.exact and not view.tools and not has_images, "frame": Counter("", True).frame},
+        "tokenizer": {
+            "name": view.tokenizer,
+            "exact": view.exact and not view.tools and not has_images,
+            "frame": Counter("", True).frame,
+        },
         "budget": dict(view.budget),
         "parts": [
             {

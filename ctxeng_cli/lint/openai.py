@@ -30,8 +30,10 @@ def _pairs(messages: Sequence[Message]) -> Iterator[Finding]:
                 del open[message.tool_call_id]
                 continue
             yield Finding(
-                "OC002", "error", f"{message.id} is the result of {message.tool_call_id}, and no call of that id stands right before it.",
-                "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.", message.id,
+                "OC002", "error",
+                f"{message.id} is the result of {message.tool_call_id}, and no call of that id stands right before it.",
+                "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+                message.id,
             )  # fmt: skip
             continue
         yield from _unanswered(open)
@@ -53,18 +55,44 @@ def _names(request: Request) -> Iterator[Finding]:
     """OC003 to OC005: ids, names and arguments."""
     for tool in request.tools:
         if not _TOOL_NAME.fullmatch(tool.name):
-            yield Finding("OC003", "error", f"The tool name {tool.name!r} holds what the provider refuses.", "Invalid pattern for tools[].function.name", None)
+            yield Finding(
+                "OC003",
+                "error",
+                f"The tool name {tool.name!r} holds what the provider refuses.",
+                "Invalid pattern for tools[].function.name",
+                None,
+            )
     for message in request.messages:
         if message.role == "tool" and not message.tool_call_id:
-            yield Finding("OC003", "error", f"{message.id} is a tool result without tool_call_id.", "Missing parameter 'tool_call_id'", message.id)
+            yield Finding(
+                "OC003",
+                "error",
+                f"{message.id} is a tool result without tool_call_id.",
+                "Missing parameter 'tool_call_id'",
+                message.id,
+            )
         if message.role == "user" and not message.content:
             yield Finding("OC005", "warning", f"{message.id} is an empty user message.", "", message.id)
         for call in message.tool_calls:
             if not call.id or len(call.id) > 40:
-                yield Finding("OC003", "error", f"{message.id} calls with the id {call.id!r}; it must have 1 to 40 characters.", "string_above_max_length", message.id)
+                yield Finding(
+                    "OC003",
+                    "error",
+                    f"{message.id} calls with the id {call.id!r}; it must have 1 to 40 characters.",
+                    "string_above_max_length",
+                    message.id,
+                )
             if not _TOOL_NAME.fullmatch(call.name):
-                yield Finding("OC003", "error", f"{message.id} calls {call.name!r}, a name that the provider refuses.", "Invalid pattern", message.id)
+                yield Finding(
+                    "OC003",
+                    "error",
+                    f"{message.id} calls {call.name!r}, a name that the provider refuses.",
+                    "Invalid pattern",
+                    message.id,
+                )
             try:
                 json.loads(call.arguments or "{}")
             except ValueError:
-                yield Finding("OC005", "warning", f"{message.id} calls {call.name} with arguments that are not JSON.", "", message.id)
+                yield Finding(
+                    "OC005", "warning", f"{message.id} calls {call.name} with arguments that are not JSON.", "", message.id
+                )

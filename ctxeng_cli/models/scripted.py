@@ -69,7 +69,9 @@ class Scripted:
             raise ModelError(reply.error, kind="broken" if reply.text else "scripted")
         counter = Counter("o200k_base", True)
         sent = sum(map(counter.message, request.messages)) + sum(map(counter.tool, request.tools))
-        usage = Usage(sent + counter.tools_overhead(request.tools) + PRIMING, counter.message(assistant(reply.text, reply.tool_calls)) - 4)
+        usage = Usage(
+            sent + counter.tools_overhead(request.tools) + PRIMING, counter.message(assistant(reply.text, reply.tool_calls)) - 4
+        )
         return Answer(reply.text, reply.tool_calls, usage, "tool_calls" if reply.tool_calls else "stop")
 
 
@@ -89,12 +91,14 @@ def _reply(line: str, place: Place) -> Reply | None:
             ToolCall(str(c.get("id", "")), str(c["function"]["name"]), _arguments(c["function"].get("arguments", "")))
             for c in body.get("tool_calls") or ()
         )
-        text, error = body.get("content") or "", body.get("error")
-        if not isinstance(text, str) or not (calls or text or error is not None or "content" in body):
+        text, failure = body.get("content") or "", body.get("error")
+        if not isinstance(text, str) or not (calls or text or failure is not None or "content" in body):
             raise TypeError
-        return Reply(text, calls, None if error is None else str(error), float(body.get("delay_s", 0)))
+        return Reply(text, calls, None if failure is None else str(failure), float(body.get("delay_s", 0)))
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise SpecError([Problem('a reply is {"content": "…"}, {"content": null, "tool_calls": […]} or {"error": "…"}', place)]) from None
+        raise SpecError(
+            [Problem('a reply is {"content": "…"}, {"content": null, "tool_calls": […]} or {"error": "…"}', place)]
+        ) from None
 
 
 def _arguments(value: Any) -> str:

@@ -43,9 +43,11 @@ def _tools(repl: Repl, argument: str) -> None:
     if not agent.tools:
         repl.print(f"{agent.spec.name} has no tools.")
         return
-    rows = [(t.definition.name, f"{t.definition.description.splitlines()[0] if t.definition.description else ''}", agent.counter.tool(t.definition))
-            for t in agent.tools.values()]  # fmt: skip
-    repl.print_rows("tools", [(name, f"{text}  ({tokens:,} tokens)") for name, text, tokens in rows])
+    rows = []
+    for definition in (tool.definition for tool in agent.tools.values()):
+        summary = next(iter(definition.description.splitlines()), "")
+        rows.append((definition.name, f"{summary}  ({agent.counter.tool(definition):,} tokens)"))
+    repl.print_rows("tools", rows)
 
 
 def _session(repl: Repl, argument: str) -> None:
@@ -68,7 +70,9 @@ def _session(repl: Repl, argument: str) -> None:
 
 def _window(repl: Repl, argument: str) -> None:
     if not argument:
-        repl.print(f"window: {repl.session.agent.spec.policy}. Change it with /window tokens:4000, messages:20, unlimited or none.")
+        repl.print(
+            f"window: {repl.session.agent.spec.policy}. Change it with /window tokens:4000, messages:20, unlimited or none."
+        )
         return
     try:
         policy = parse_policy(argument)
@@ -81,7 +85,9 @@ def _window(repl: Repl, argument: str) -> None:
 
 def _view(repl: Repl, argument: str) -> None:
     if argument not in ("full", "bar", "off"):
-        repl.print(f"view: {repl.screen.view}. /view full, bar or off.{nearest(argument, ('full', 'bar', 'off')) if argument else ''}")
+        repl.print(
+            f"view: {repl.screen.view}. /view full, bar or off.{nearest(argument, ('full', 'bar', 'off')) if argument else ''}"
+        )
         return
     repl.screen.view = argument
     repl.print(f"view: {argument}")
@@ -94,7 +100,11 @@ def _retry(repl: Repl, argument: str) -> None:
 def _clear(repl: Repl, argument: str) -> None:
     count = sum(len(e.ids) for e in repl.session.wires.history(repl.session.agent).exchanges)
     repl.session.clear()
-    repl.print(f"{count} messages left the window; they stay in the log of {repl.session.id}." if count else "the window is empty already")
+    repl.print(
+        f"{count} messages left the window; they stay in the log of {repl.session.id}."
+        if count
+        else "the window is empty already"
+    )
 
 
 def _exit(repl: Repl, argument: str) -> bool:
@@ -106,7 +116,9 @@ _ALL = (
     Command("context", "[request]", "the window, part by part; ghosts with what removed them", _context),
     Command("tools", "", "what the agent can call, and what each definition costs", _tools),
     Command("session", "", "the session's id, log and figures", _session),
-    Command("window", "[policy]", "show or change the window policy", _window, ("unlimited", "none", "messages:20", "tokens:4000")),
+    Command(
+        "window", "[policy]", "show or change the window policy", _window, ("unlimited", "none", "messages:20", "tokens:4000")
+    ),
     Command("view", "full|bar|off", "how much of the window each turn shows", _view, ("full", "bar", "off")),
     Command("retry", "", "ask the last question again", _retry),
     Command("clear", "", "empty the window; the log keeps everything", _clear),
@@ -123,7 +135,11 @@ def dispatch(repl: Repl, line: str) -> bool:
     if name not in COMMANDS:
         matches = [known for known in COMMANDS if word and known.startswith(word)]
         if len(matches) != 1:
-            several = f" It could be {', '.join('/' + m for m in matches)}." if matches else (nearest(word, COMMANDS) or " /help lists them.")
+            several = (
+                f" It could be {', '.join('/' + m for m in matches)}."
+                if matches
+                else (nearest(word, COMMANDS) or " /help lists them.")
+            )
             repl.print(f"there is no command /{word}.{several}")
             return False
         name = matches[0]

@@ -68,7 +68,9 @@ class Repl:
         if sent is None:
             self.print(f"there is no request {request}; the session has {session.wires.history(session.agent).requests}")
             return
-        self.console.print(window_panel(context(state, session.agent.spec.name, sent, turn, session.agent.counter), view_mode="full"))
+        self.console.print(
+            window_panel(context(state, session.agent.spec.name, sent, turn, session.agent.counter), view_mode="full")
+        )
 
     def retry(self) -> None:
         """Ask the last question again: out with the exchange, in with its text."""
@@ -147,7 +149,9 @@ class Repl:
 
     def _farewell(self) -> None:
         if self.session.journal.state.turn:
-            self.print(f"session {self.session.id}; go on with: ctxeng chat {self.session.agent.spec.name} --session {self.session.id}")
+            self.print(
+                f"session {self.session.id}; go on with: ctxeng chat {self.session.agent.spec.name} --session {self.session.id}"
+            )
 
     def _toolbar(self) -> str:
         """Model, meter, figures and turn; shorter where the terminal is narrow."""

@@ -101,7 +101,9 @@ class FileStore:
     def path(self, id: str) -> Path:
         """Where a session's log lies. Raises UsageError for an id that could leave the folder."""
         if not _ID.fullmatch(id) or ".." in id:
-            raise UsageError(f'"{id}" can\'t be a session id: use letters, digits, ".", "_" and "-", and begin with a letter or digit')
+            raise UsageError(
+                f'"{id}" can\'t be a session id: use letters, digits, ".", "_" and "-", and begin with a letter or digit'
+            )
         return self.folder / f"{id}.jsonl"
 
     def exists(self, id: str) -> bool:
@@ -129,7 +131,9 @@ class FileStore:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:
             why = (error.strerror or str(error)).lower()
-            raise SessionError(f"can't write sessions in {self.folder}: {why}. Mend that, or set CTXENG_DATA_DIR to another folder.") from None
+            raise SessionError(
+                f"can't write sessions in {self.folder}: {why}. Mend that, or set CTXENG_DATA_DIR to another folder."
+            ) from None
         try:
             self._lock(descriptor, path, id, wait, waiting)
             loaded = read_log(path)
@@ -153,7 +157,9 @@ class FileStore:
             except OSError:
                 holder = _holder(path)
                 if not wait:
-                    raise SessionError(f"session {id} is open in {holder}. Wait with --wait, or take another --session.") from None
+                    raise SessionError(
+                        f"session {id} is open in {holder}. Wait with --wait, or take another --session."
+                    ) from None
                 if not told:
                     waiting(f"session {id} is open in {holder}; waiting")
                     told = True
@@ -206,7 +212,9 @@ class FileStore:
         turns = max((e.turn for e in entries), default=0)
         agent = opened.agent if opened else ""
         file = opened.event.file if opened and isinstance(opened.event, SessionOpened) else ""
-        return SessionInfo(id, agent, entries[0].at if entries else "", changed, turns, len(added), stat.st_size, str(path), file, first[:200])
+        return SessionInfo(
+            id, agent, entries[0].at if entries else "", changed, turns, len(added), stat.st_size, str(path), file, first[:200]
+        )
 
     def delete(self, id: str) -> None:
         """Remove a session. Raises UsageError when there is none, SessionError when somebody has it open."""

@@ -39,7 +39,14 @@ class Journal:
     so that log, screen and request agree.
     """
 
-    def __init__(self, lines: Lines, entries: Iterable[Entry], clock: Callable[[], str], redact: Redactor, observers: Iterable[Observer] = ()) -> None:
+    def __init__(
+        self,
+        lines: Lines,
+        entries: Iterable[Entry],
+        clock: Callable[[], str],
+        redact: Redactor,
+        observers: Iterable[Observer] = (),
+    ) -> None:
         self._lines, self._clock, self._redact = lines, clock, redact
         self.state: State = fold(entries)
         self.observers: list[Observer] = list(observers)
@@ -54,7 +61,9 @@ class Journal:
         if event.kind == "signal":
             state.seq = entry.seq
         else:
-            stored = replace(entry, event=replace(event, payload=None)) if isinstance(event, RequestSent) and event.payload else entry
+            stored = (
+                replace(entry, event=replace(event, payload=None)) if isinstance(event, RequestSent) and event.payload else entry
+            )
             line = dumps(stored)
             clean = self._redact(line)
             if clean != line:
@@ -74,7 +83,4 @@ class Journal:
                 raise
             except Exception as error:  # an observer can't hurt the turn
                 self.observers.remove(observer)
-                print(f"ctxeng: a view was detached: {type(error).__name__}: {error}", file=sys.stderr)
-
-
-
+                sys.stderr.write(f"ctxeng: a view was detached: {type(error).__name__}: {error}\n")

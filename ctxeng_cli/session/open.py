@@ -15,8 +15,8 @@ from typing import Any
 from ctxeng_cli.agent import Agent, Outcome, Wires, take_turn
 from ctxeng_cli.agent.turn import close_turn
 from ctxeng_cli.assembly import check_agent, given_inputs, parse
-from ctxeng_cli.core.errors import Problem, SpecError, UsageError, nearest
 from ctxeng_cli.core.budget import Edit, Reason
+from ctxeng_cli.core.errors import Problem, SpecError, UsageError, nearest
 from ctxeng_cli.core.events import Entry, Event, SessionHealed, SessionOpened, SpecChanged, TurnStarted, WindowEdited
 from ctxeng_cli.core.ports import Observer, Record, Tool
 from ctxeng_cli.core.tokens import counter_for
@@ -30,12 +30,12 @@ from ctxeng_cli.tools import load_tools
 
 def now() -> str:
     """The moment, ISO 8601 in local time with offset, to the millisecond."""
-    return datetime.datetime.now().astimezone().isoformat(timespec="milliseconds")
+    return datetime.datetime.now().astimezone().isoformat(timespec="milliseconds")  # noqa: TID251  # the clock port
 
 
 def new_id(agent: str) -> str:
     """A readable id that no other session has."""
-    return f"{agent}-{datetime.datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    return f"{agent}-{datetime.datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"  # noqa: TID251  # an id is drawn here, at the edge
 
 
 @dataclass(slots=True)
@@ -276,14 +276,20 @@ def _heal(session: Session, loaded: Loaded) -> None:
     record: Record = session.wires.record
     if loaded.torn:
         record(SessionHealed(what="torn_line", bytes=len(loaded.torn), detail=loaded.torn[:200].decode("utf-8", "replace")))
-        session.notices.append(f"session {session.id}: the last line was torn; {len(loaded.torn):,} bytes of an unfinished event were cut off")
+        session.notices.append(
+            f"session {session.id}: the last line was torn; {len(loaded.torn):,} bytes of an unfinished event were cut off"
+        )
     if loaded.unreadable:
         record(SessionHealed(what="unreadable_lines", bytes=loaded.unreadable))
-        session.notices.append(f"session {session.id}: {loaded.unreadable:,} bytes in the middle of the log can't be read; they were left where they are")
+        session.notices.append(
+            f"session {session.id}: {loaded.unreadable:,} bytes in the middle of the log can't be read; they were left in place"
+        )
     if session.journal.state.running:
         record(SessionHealed(what="open_turn", detail=f"turn {session.journal.state.turn}"))
         close_turn(session.agent, session.wires, "interrupted", "the program ended before the turn did")
-        session.notices.append(f"session {session.id}: turn {session.journal.state.turn} was interrupted; it was closed so that the history is legal")
+        session.notices.append(
+            f"session {session.id}: turn {session.journal.state.turn} was interrupted; it was closed so that the history is legal"
+        )
 
 
 def _record_change(wires: Wires, before: Mapping[str, Any], agent: Agent) -> None:
@@ -291,10 +297,15 @@ def _record_change(wires: Wires, before: Mapping[str, Any], agent: Agent) -> Non
     difference = {key: (before.get(key), after.get(key)) for key in {**before, **after} if before.get(key) != after.get(key)}
     wires.record(
         SpecChanged(
-            difference=difference, spec=agent.spec.fingerprint(), keys=after, model=agent.spec.model.model, policy=str(agent.spec.policy),
-            tokenizer=agent.counter.name, exact=agent.counter.exact,
+            difference=difference,
+            spec=agent.spec.fingerprint(),
+            keys=after,
+            model=agent.spec.model.model,
+            policy=str(agent.spec.policy),
+            tokenizer=agent.counter.name,
+            exact=agent.counter.exact,
         )
-    )  # fmt: skip
+    )
 
 
 def recount(agent: Agent, wires: Wires, tokenizer: str) -> None:

@@ -86,7 +86,9 @@ MODEL = Record("a model", {
 
 TEXT = Either(
     Str(empty=False),
-    Record("a prompt", {"file": Key(Str(empty=False), "A prompt file, from the spec's folder.", required=True), "provider": LATER}),
+    Record(
+        "a prompt", {"file": Key(Str(empty=False), "A prompt file, from the spec's folder.", required=True), "provider": LATER}
+    ),
 )
 
 MEMORY = Record("memory", {

@@ -46,7 +46,9 @@ def load(path: Path) -> Project:
     files = {str(path): _hash(text)}
     document, root = compose(str(path), text)
     if root is None:
-        raise SpecError([Problem("the file is empty; write `version: 1` and `agents:`, or start with `ctxeng init`", Place(str(path), 1, 1))])
+        raise SpecError(
+            [Problem("the file is empty; write `version: 1` and `agents:`, or start with `ctxeng init`", Place(str(path), 1, 1))]
+        )
     _foreign_file(document, root)
     read = ROOT.read(document, root)
     if not isinstance(read, dict):
@@ -69,7 +71,9 @@ def read_text(path: Path, place: Place) -> str:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise SpecError([Problem(f"{path.name} is not UTF-8: byte {data[error.start]:#04x} in line {line}. Save it as UTF-8.", place)]) from None
+        raise SpecError(
+            [Problem(f"{path.name} is not UTF-8: byte {data[error.start]:#04x} in line {line}. Save it as UTF-8.", place)]
+        ) from None
 
 
 def _hash(text: str) -> str:
@@ -81,12 +85,15 @@ def _foreign_file(document: Document, root: yaml.Node) -> None:
     if not isinstance(root, yaml.MappingNode):
         return
     keys = {key.value for key, _ in root.value if isinstance(key, yaml.ScalarNode)}
-    entries = [{k.value for k, _ in v.value if isinstance(k, yaml.ScalarNode)} for _, v in root.value if isinstance(v, yaml.MappingNode)]
+    entries = [
+        {k.value for k, _ in v.value if isinstance(k, yaml.ScalarNode)} for _, v in root.value if isinstance(v, yaml.MappingNode)
+    ]
     if "version" not in keys and entries and all({"role", "goal"} <= entry for entry in entries):
         document.problem(
             root,
             "this looks like a CrewAI agents.yaml. Here: `version: 1`, the agents under `agents:`, and for each one "
-            "`system: |` with role, goal and backstory as text; `llm` is `model`, `{name}` is `{{name}}` with `name` under `inputs`.",
+            "`system: |` with role, goal and backstory as text; "
+            "`llm` is `model`, `{name}` is `{{name}}` with `name` under `inputs`.",
         )
         document.raise_problems()
 
@@ -111,7 +118,9 @@ class _Builder:
         return Project(str(self.document.file), str(self.folder), agents, self.models, dict(self.files))
 
     def _model(self, name: str, read: Read, key: yaml.Node) -> ModelSpec:
-        fields = {k: _value(read, k) for k in ("api_base", "temperature", "context_window", "max_output", "provider") if k in read}
+        fields: dict[str, Any] = {
+            k: _value(read, k) for k in ("api_base", "temperature", "context_window", "max_output", "provider") if k in read
+        }
         if "timeout_s" in read:
             fields["timeout_s"] = float(_value(read, "timeout_s"))
         text, node = read["model"]
@@ -195,7 +204,7 @@ class _Builder:
         return TextSource(text.rstrip("\n"), str(path) if Path(name).is_absolute() else _shown(self.document.file, name))
 
     def _policy(self, read: Read, model: ModelSpec) -> Policy:
-        memory, node = read.get("memory", ({}, None))
+        memory = _value(read, "memory", {})
         if memory == "none":
             return Policy("none")
         policy = Policy()
@@ -235,5 +244,3 @@ def _shown(spec_file: str, name: str) -> str:
 
 def _value(read: Read, key: str, default: Any = None) -> Any:
     return read[key][0] if key in read else default
-
-

@@ -134,7 +134,11 @@ def scalar(node: yaml.Node) -> Any:
         if tag == "bool":
             return text.lower() in ("yes", "true", "on")
         if tag == "int":
-            return int(text.replace("_", ""), 0) if not text.lstrip("+-").startswith("0") or "x" in text else int(text.replace("_", ""))
+            return (
+                int(text.replace("_", ""), 0)
+                if not text.lstrip("+-").startswith("0") or "x" in text
+                else int(text.replace("_", ""))
+            )
         if tag == "float":
             return float(text.replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
     except ValueError:

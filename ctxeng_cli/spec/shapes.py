@@ -73,7 +73,7 @@ class Number:
     def read(self, document: Document, node: yaml.Node) -> Any:
         number = scalar(node) if isinstance(node, yaml.ScalarNode) and not node.style else None
         kinds: tuple[type, ...] = (int,) if self.whole else (int, float)
-        if isinstance(number, bool) or not isinstance(number, kinds):
+        if isinstance(number, bool) or not isinstance(number, int | float) or not isinstance(number, kinds):
             document.problem(node, f"expected a {'whole ' if self.whole else ''}number, found {found(node)}")
             return MISSING
         if (self.least is not None and number < self.least) or (self.most is not None and number > self.most):
@@ -128,7 +128,7 @@ class Default:
     def read(self, document: Document, node: yaml.Node) -> Any:
         data = value(document, node)
         written = node.value if isinstance(node, yaml.ScalarNode) else None
-        return (datetime.date.fromisoformat(written) if _is_date(node) else data, written, node)
+        return (datetime.date.fromisoformat(written) if written and _is_date(node) else data, written, node)
 
     def schema(self) -> dict[str, Any]:
         return {}
@@ -204,7 +204,9 @@ class Record:
 
     def read(self, document: Document, node: yaml.Node) -> Any:
         if not isinstance(node, yaml.MappingNode):
-            document.problem(node, f"expected {self.what} with keys such as {', '.join(list(self.keys)[:4])}; found {found(node)}")
+            document.problem(
+                node, f"expected {self.what} with keys such as {', '.join(list(self.keys)[:4])}; found {found(node)}"
+            )
             return MISSING
         answer: dict[str, Any] = {}
         for name, key_node, item in items(document, node):
@@ -212,7 +214,9 @@ class Record:
             if key is None:
                 self._unknown(document, name, key_node)
             elif key.later or key.shape is None:
-                document.problem(key_node, f'"{name}" is not built yet; take it out. It stays refused so that it is never ignored.')
+                document.problem(
+                    key_node, f'"{name}" is not built yet; take it out. It stays refused so that it is never ignored.'
+                )
             else:
                 read = key.shape.read(document, item)
                 if read is not MISSING:

@@ -8,6 +8,7 @@ same types. Pydantic is imported when the first tool is loaded.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import inspect
 import json
@@ -76,10 +77,8 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
             answer = work()
         except BaseException as error:  # a tool's sys.exit() is its failure, not ours
             failure = error
-        try:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(settle, answer, failure)
-        except RuntimeError:
-            pass  # the loop is closed: nobody waits any more
 
     threading.Thread(target=run, name="tool", daemon=True).start()
     return await done
@@ -133,8 +132,10 @@ def _function(path: str) -> Callable[..., Any]:
 
 def _typed_arguments(function: Callable[..., Any]) -> Any:
     """A TypedDict of the function's parameters: names are then free, and unknown ones are refused."""
+    from typing import NotRequired, Required  # pydantic wants these before Python 3.12
+
     from pydantic import ConfigDict, Field, with_config
-    from typing_extensions import NotRequired, Required, TypedDict  # pydantic wants these before Python 3.12
+    from typing_extensions import TypedDict
 
     name = getattr(function, "__name__", "tool")
     try:
@@ -152,8 +153,8 @@ def _typed_arguments(function: Callable[..., Any]) -> Any:
         if description:
             hint = typing.Annotated[hint, Field(description=description)]
         fields[parameter.name] = Required[hint] if parameter.default is parameter.empty else NotRequired[hint]
-    typed: Any = TypedDict(name, fields)  # type: ignore[operator]  # made at run time on purpose
-    return with_config(ConfigDict(extra="forbid", arbitrary_types_allowed=True))(typed)
+    made_at_run_time: Any = TypedDict
+    return with_config(ConfigDict(extra="forbid", arbitrary_types_allowed=True))(made_at_run_time(name, fields))
 
 
 def _definition(function: Callable[..., Any], schema: dict[str, Any]) -> ToolDefinition:

@@ -113,7 +113,14 @@ def _overflow(history: History, budget: Budget, over: int, fixed: int) -> Overfl
     for id in history.exchanges[-1].ids if history.exchanges else ():
         what = {"user": "the question needs", "tool": f"the result of {history.messages[id].name} needs"}
         text = what.get(history.messages[id].role, "the model's answer needs")
-        weights.append((history.tokens[id], id, text, "send a shorter text" if history.messages[id].role == "user" else "let the tool answer less"))
+        weights.append(
+            (
+                history.tokens[id],
+                id,
+                text,
+                "send a shorter text" if history.messages[id].role == "user" else "let the tool answer less",
+            )
+        )
     size, part, text, advice = max(weights)
     return Overflow(
         f"{rule}: {text} {size:,} tokens, what must stay is {measured:,} together, and the window has room for {room:,}. "

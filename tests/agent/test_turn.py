@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from typing import Literal
 
@@ -120,7 +121,10 @@ def test_a_tool_that_raises_or_leaves_is_one_error_result() -> None:
 
     stage = play(says("", call("raises", id="1"), call("leaves", id="2")), says("Done."), tools=[raises, leaves])
     assert stage.say("Go").state == "answered"
-    assert stage.window()[2:4] == ["tool: raises failed: ValueError: [/red] \x1b[2J", "tool: leaves failed: RuntimeError: SystemExit: 3"]
+    assert stage.window()[2:4] == [
+        "tool: raises failed: ValueError: [/red] \x1b[2J",
+        "tool: leaves failed: RuntimeError: SystemExit: 3",
+    ]
     assert all(event.is_error for event in stage.events(ToolReturned))
 
 
@@ -219,7 +223,9 @@ def test_ctrl_c_in_a_tool_gives_each_open_call_a_result() -> None:
         started.set()
         never.wait(60)
 
-    stage = play(says("", call("hangs", id="1"), call("look", '{"city": "x"}', id="2")), says("Fine."), tools=[hangs, look], timeout_s=60)
+    stage = play(
+        says("", call("hangs", id="1"), call("look", '{"city": "x"}', id="2")), says("Fine."), tools=[hangs, look], timeout_s=60
+    )
     assert asyncio.run(_cancelled(stage, lambda: started.is_set() and bool(stage.events(ToolReturned)))) == "cancelled"
     assert stage.window()[2:] == ["tool: hangs was not run to its end: cancelled.", "tool: x in July: 24"]
     assert stage.say("Go on").text == "Fine."
@@ -248,14 +254,17 @@ def test_a_window_of_none_shows_each_turn_alone() -> None:
 
 
 def test_calls_without_ids_or_with_one_id_twice_get_ids_that_differ() -> None:
-    stage = play(says("", call("look", '{"city": "a"}', id=""), call("look", '{"city": "b"}', id=""), call("look", '{"city": "c"}', id="call_1_1")),
-                 says("Done."), tools=[look])  # fmt: skip
+    calls = [call("look", json.dumps({"city": city}), id=id) for city, id in (("a", ""), ("b", ""), ("c", "call_1_1"))]
+    stage = play(says("", *calls), says("Done."), tools=[look])
     assert stage.say("Go").text == "Done."
     ids = [event.id for event in stage.events(ToolCalled)]
     assert len(set(ids)) == 3
 
 
-@pytest.mark.parametrize("text", ["x" * 1_000_000, "\ud800 lone \udfff", "[/red] [bold]", "\x1b[2J\x1b]52;c;x\x07", "{{x}} {{it}} {{{{", " " * 1_200_000])
+@pytest.mark.parametrize(
+    "text",
+    ["x" * 1_000_000, "\ud800 lone \udfff", "[/red] [bold]", "\x1b[2J\x1b]52;c;x\x07", "{{x}} {{it}} {{{{", " " * 1_200_000],
+)
 def test_any_text_of_a_person_is_data(text: str) -> None:
     stage = play(says("Fine."), user="Q: {{it}}")
     assert stage.say(text).text == "Fine."

@@ -222,7 +222,9 @@ def draw(seed: int) -> Draw:
     for _ in range(random.randint(1, 14)):
         # Half of the fillers look like the fact: its own words about another thing.
         alike = bool(family.alike) and random.random() < 0.5
-        words = told | {k: v for k, v in values(random, language).items() if k.endswith("2")} if alike else values(random, language)
+        words = (
+            told | {k: v for k, v in values(random, language).items() if k.endswith("2")} if alike else values(random, language)
+        )
         text = random.choice(family.alike if alike else FILLERS[language]).format(**words)
         if value not in text:
             fillers.append(text)
@@ -255,7 +257,11 @@ def broken(case: Draw) -> str | None:
         return f"forgot {case.value}, which stands in {sorted(holders)}"
     cited = set(re.findall(r"\[(m\d+)\]", answer))
     fact = f"m{2 * case.at + 2}"
-    return None if (fact in cited if fact in holders else cited & holders) else f"cited {sorted(cited)}, not {fact} of {sorted(holders)}"
+    return (
+        None
+        if (fact in cited if fact in holders else cited & holders)
+        else f"cited {sorted(cited)}, not {fact} of {sorted(holders)}"
+    )
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))

@@ -34,7 +34,9 @@ def slow() -> str:
     time.sleep(0.05)
     return "slow result"
 """
-CALLS = [{"id": f"c{i}", "type": "function", "function": {"name": name, "arguments": "{}"}} for i, name in enumerate(("slow", "quick"))]
+CALLS = [
+    {"id": f"c{i}", "type": "function", "function": {"name": name, "arguments": "{}"}} for i, name in enumerate(("slow", "quick"))
+]
 REPLIES = [{"content": "Let me look.", "tool_calls": CALLS}, {"content": "Both are in."}]
 EVENTS = 21
 """Events of the whole turn; the last position is behind its end."""

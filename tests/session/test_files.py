@@ -15,7 +15,15 @@ from ctxeng_cli.core.errors import SessionError, UsageError
 from ctxeng_cli.core.events import Entry, TurnCancelled
 from ctxeng_cli.session.files import FileStore, read_log
 
-HOLDER = "from pathlib import Path; import sys; from ctxeng_cli.session.files import FileStore; log = FileStore(Path(sys.argv[1])).open('s'); print('held', flush=True); sys.stdin.read()"
+HOLDER = """
+import sys
+from pathlib import Path
+from ctxeng_cli.session.files import FileStore
+
+log = FileStore(Path(sys.argv[1])).open("s")
+print("held", flush=True)
+sys.stdin.read()
+"""
 
 
 def line(seq: int) -> str:
@@ -46,7 +54,9 @@ def test_a_chinese_id_is_fine(tmp_path: Path) -> None:
 
 
 def test_a_second_writer_is_told_who_has_the_session(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(SessionError, match=rf"session s is open in process {holder.pid} since \d\d:\d\d. Wait with --wait"):
@@ -57,7 +67,9 @@ def test_a_second_writer_is_told_who_has_the_session(tmp_path: Path) -> None:
 
 
 def test_wait_waits_and_says_for_whom(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
         assert holder.stdout is not None
         assert holder.stdin is not None
         holder.stdout.readline()
@@ -112,7 +124,7 @@ def test_a_symbolic_link_in_the_place_of_a_log_is_not_followed(tmp_path: Path) -
 
 def test_a_data_folder_that_is_no_folder_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file")
-    with pytest.raises(SessionError, match="can't write sessions in .*Mend that, or set CTXENG_DATA_DIR"):
+    with pytest.raises(SessionError, match=r"can't write sessions in .*Mend that, or set CTXENG_DATA_DIR"):
         FileStore(tmp_path / "data").open("s")
 
 

@@ -66,7 +66,9 @@ def legal(history: History) -> bool:
 
 
 @given(conversations(), WEIGHTS, LIMITS, st.sampled_from(["tokens", "messages"]))
-def test_a_window_is_within_its_budget_and_legal_or_the_floor_does_not_fit(line: str, weights: dict[str, int], limit: int, unit: str) -> None:
+def test_a_window_is_within_its_budget_and_legal_or_the_floor_does_not_fit(
+    line: str, weights: dict[str, int], limit: int, unit: str
+) -> None:
     state, history = folded(line, weights)
     budget = Budget("tokens" if unit == "tokens" else "messages", limit)
     floor = _floor(history, unit)
