@@ -11,7 +11,7 @@ import dataclasses
 import json
 import types
 import typing
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -65,8 +65,7 @@ def json_line(value: Any) -> str:
 
 def _object(value: Any) -> dict[str, Any]:
     body = {}
-    cls: Hashable = type(value)
-    for f in _fields(cls):
+    for f in _fields(value.__class__):
         item = getattr(value, f.name)
         if f.optional and (item is None or item is False or item == () or item == {}):
             continue
@@ -180,8 +179,7 @@ class _Field:
 
 
 @cache
-def _fields(cls: Hashable) -> tuple[_Field, ...]:
-    assert isinstance(cls, type)
+def _fields(cls: type) -> tuple[_Field, ...]:
     hints = typing.get_type_hints(cls)
     return tuple(
         _Field(
