@@ -14,12 +14,12 @@ from ctxeng_cli.core.events import Entry, Event, RequestSent
 from ctxeng_cli.core.history import History
 from ctxeng_cli.core.messages import ToolCall
 from ctxeng_cli.core.ports import Model
+from ctxeng_cli.core.redact import Redactor
 from ctxeng_cli.core.tokens import Counter
 from ctxeng_cli.core.view import rebuild
 from ctxeng_cli.lint import check
 from ctxeng_cli.models.scripted import Reply, Scripted
 from ctxeng_cli.session.journal import Journal, NoLines
-from ctxeng_cli.session.redact import Redactor
 from ctxeng_cli.spec import AgentSpec, ModelSpec, TextSource, parse_policy
 from ctxeng_cli.tools import PythonTool
 

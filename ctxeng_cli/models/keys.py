@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ctxeng_cli.core.errors import ModelError
+from ctxeng_cli.core.redact import Redactor
 
 # provider, as it begins a litellm model string → the variables that may hold its key, the one to tell first
 KEYS: dict[str, tuple[str, ...]] = {
@@ -50,11 +51,6 @@ BARE: dict[str, str] = {
 PLACEHOLDER = "none-needed"
 """What is sent as the key to a server of one's own: clients insist on one, such servers do not look at it."""
 
-_SECRET_NAME = re.compile(r"(?i)(?:^|_)(?:api_?key|key|token|secret|password|passwd|credentials?)(?:$|_)")
-_BEARER = re.compile(r"(?i)\b(authorization['\"]?\s*[:=]\s*['\"]?)?\b(bearer|basic)\s+[\w\-.~+/]{4,}=*")
-_HEADER = re.compile(
-    r"(?i)\b((?:proxy-)?authorization|x-api-key|x-goog-api-key|api-key)(['\"]?\s*[:=]\s*['\"]?)(?!bearer|basic)[^\s'\",}]+"
-)
 _KEY = re.compile(r"\b(?:sk|pk|gsk|xai|hf|nvapi|AIza)[-_]?[A-Za-z0-9][A-Za-z0-9_\-*]{14,}")
 
 
@@ -105,9 +101,5 @@ def read_dotenv(path: str | Path) -> dict[str, str]:
 
 
 def redact(text: str, environ: Mapping[str, str]) -> str:
-    """The text without the values of variables that look like keys, without authorization headers and bare keys."""
-    values = {value for name, value in environ.items() if len(value) >= 8 and _SECRET_NAME.search(name)}
-    for value in sorted(values, key=len, reverse=True):
-        text = text.replace(value, "[redacted]")
-    text = _BEARER.sub(lambda found: (found[1] or "") + found[2] + " [redacted]", text)
-    return _KEY.sub("[redacted]", _HEADER.sub(r"\1\2[redacted]", text))
+    """A provider's words without secrets, and without the half-shown keys that providers quote."""
+    return _KEY.sub("[redacted]", Redactor(environ)(text))

@@ -11,7 +11,7 @@ from ctxeng_cli.core.codec import dumps, loads
 from ctxeng_cli.core.events import Entry, Event, MessageAdded, RequestSent, TurnFailed, TurnFinished, TurnStarted
 from ctxeng_cli.core.history import State, fold
 from ctxeng_cli.core.ports import Observer
-from ctxeng_cli.session.redact import Redactor
+from ctxeng_cli.core.redact import Redactor
 
 
 class Lines(Protocol):

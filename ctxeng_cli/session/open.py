@@ -23,7 +23,7 @@ from ctxeng_cli.core.tokens import counter_for
 from ctxeng_cli.models.catalog import model_for
 from ctxeng_cli.session.files import FileStore, Loaded, Log
 from ctxeng_cli.session.journal import Journal, NoLines
-from ctxeng_cli.session.redact import Redactor
+from ctxeng_cli.core.redact import Redactor
 from ctxeng_cli.spec import AgentSpec, ModelSpec, Policy, Project, load
 from ctxeng_cli.tools import load_tools
 
