@@ -96,7 +96,7 @@ MEMORY = Record("memory", {
     "unit": Key(Word(("exchange",), ("message",)), "What leaves together."),
     "reserve": Key(Number(whole=True, least=0), "Tokens kept free for the answer."),
     "overflow": Key(Word(("error",), ("truncate", "keep")), "What happens when the floor does not fit."),
-    "store": Key(Word(("file",), ("memory",)), "Where the log is kept."),
+    "store": Key(Word(("file",), ("memory", "sqlite", "redis", "python")), "Where the log is kept."),
     "pipeline": LATER, "low_water": LATER, "pin": LATER, "image_tokens": LATER,
 }, {"type": "Write `window: messages:20` or `window: tokens:6000`.", "max_messages": "Write `window: messages:N`.",
     "max_tokens": "Write `window: tokens:N`.", "limit": "Write `window: messages:N` or `window: tokens:N`."})  # fmt: skip

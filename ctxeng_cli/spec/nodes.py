@@ -52,7 +52,7 @@ def compose(file: str, text: str) -> tuple[Document, yaml.Node | None]:
         place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
         what = " ".join(str(part) for part in (error.context, error.problem) if part)
         hint = ""
-        if mark and "\t" in text.splitlines()[mark.line : mark.line + 1].__str__():
+        if mark and any("\t" in line[: mark.column + 1] for line in text.splitlines()[mark.line : mark.line + 1]):
             hint = " YAML is indented with spaces, never with tabs."
         elif "mapping values are not allowed" in what:
             hint = ' Put a text that holds ": " in quotes.'

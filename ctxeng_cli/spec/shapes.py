@@ -90,7 +90,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One of a few words. `later` are words of the contract that are not built yet."""
+    """One of a few words. `later` are words of the contract that are not built yet, alone or before a colon."""
 
     words: tuple[str, ...]
     later: tuple[str, ...] = ()
@@ -99,15 +99,16 @@ class Word:
         text = node.value if isinstance(node, yaml.ScalarNode) else None
         if text in self.words:
             return text
-        if text in self.later:
-            document.problem(node, f'"{text}" is not built yet; use {" or ".join(self.words)}')
+        if isinstance(text, str) and text.partition(":")[0] in self.later:
+            document.problem(node, f'"{text.partition(":")[0]}" is not built yet; use {" or ".join(self.words)}')
         else:
             hint = nearest(text, self.words) if isinstance(text, str) else ""
             document.problem(node, f"expected one of {', '.join(self.words)}, found {found(node)}.{hint}")
         return MISSING
 
     def schema(self) -> dict[str, Any]:
-        return {"enum": list(self.words)}
+        """A word as text, and as what YAML reads where it is not quoted: `1` and `true` are no text to an editor."""
+        return {"enum": [*self.words, *(read for word in self.words if (read := yaml.safe_load(word)) != word)]}
 
 
 @dataclass(frozen=True, slots=True)
