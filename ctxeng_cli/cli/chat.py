@@ -10,6 +10,7 @@ from ctxeng_cli.cli.io import ExitCode, quiet_stdout, reported, standard
 from ctxeng_cli.cli.options import File, Json, Model, SessionId, Variables, Window, overrides, project, variables
 
 if TYPE_CHECKING:
+    from ctxeng_cli.agent import Outcome
     from ctxeng_cli.cli.io import Io
     from ctxeng_cli.session import Session
 
@@ -119,8 +120,8 @@ def _one_turn(io: Io, session: Session, text: str, view: str | None, json: bool,
     with quiet_stdout(io):
         outcome = asyncio.run(run_cancellable(session, text))
     if outcome.state in ("failed", "cancelled"):
-        if outcome.text and not (io.draws and not json):
-            io.say(f"ctxeng: the turn failed ({outcome.error}): {outcome.text}" if outcome.state == "failed" else "cancelled")
+        if json or not io.draws:
+            _say_failure(io, session, outcome)
         return ExitCode.INTERRUPTED if outcome.state == "cancelled" else ExitCode.FAILED
     if not json and not io.draws:
         from ctxeng_cli.screen.safe import safe
@@ -131,6 +132,16 @@ def _one_turn(io: Io, session: Session, text: str, view: str | None, json: bool,
     if json is False and io.draws and session.fresh:
         io.say(f"session {session.id}; go on with: ctxeng chat {session.agent.spec.name} --session {session.id}")
     return ExitCode.OK
+
+
+def _say_failure(io: Io, session: Session, outcome: Outcome) -> None:
+    """Why there is no answer, and where the half of one is that had come."""
+    from ctxeng_cli.screen.safe import one_line
+
+    io.say("cancelled" if outcome.state == "cancelled" else f"ctxeng: the turn failed ({outcome.error}): {outcome.text}")
+    half = session.wires.history(session.agent).cut_off(session.journal.state.turn)
+    if half is not None:
+        io.say(f"What had come of the answer is kept as {half.id}: {one_line(half.text, 200)}")
 
 
 def _screen(io: Io, session: Session, view: str, answers: bool = True) -> Any:

@@ -91,13 +91,26 @@ class Io:
 
 
 def standard() -> Io:
-    """The process's own streams. What a tool prints is kept off stdout, which holds data alone."""
+    """The process's own streams. stdout is data alone: what tools print is turned to stderr."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     if hasattr(sys.stdin, "reconfigure"):
         sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
-    return Io(sys.stdin, sys.stdout, sys.stderr, os.environ, Path())
+    return Io(sys.stdin, _data_stream(), sys.stderr, os.environ, Path())
+
+
+def _data_stream() -> TextIO:
+    """stdout; where it is no terminal, out of reach of everybody else: modules that print, and programs that tools start."""
+    if sys.stdout.isatty():
+        return sys.stdout
+    try:
+        sys.stdout.flush()
+        own = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", errors="backslashreplace")
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    except (OSError, ValueError):  # closed, or no file at all
+        return sys.stdout
+    return own
 
 
 @contextlib.contextmanager
@@ -132,7 +145,7 @@ def reported(io: Io) -> Iterator[None]:
         io.say("interrupted")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     except BrokenPipeError:
-        _hush()
+        _hush(io)
         raise typer.Exit(ExitCode.OK) from None
     except (typer.Exit, typer.Abort):
         raise
@@ -146,8 +159,9 @@ def reported(io: Io) -> Iterator[None]:
         raise typer.Exit(ExitCode.FAILED) from None
 
 
-def _hush() -> None:
+def _hush(io: Io) -> None:
     """Whoever read our output has gone: end without a word, now and at exit."""
     null = os.open(os.devnull, os.O_WRONLY)
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(null, sys.stdout.fileno())
+    for stream in (io.stdout, sys.stdout):
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(null, stream.fileno())

@@ -96,6 +96,11 @@ class History:
         """Calls in the window that no result has answered yet, in call order."""
         return [call for exchange in self.exchanges for round in exchange.rounds for call in round.open]
 
+    def cut_off(self, turn: int) -> Message | None:
+        """What a turn's last answer had said when it was cut off, where it was."""
+        last = next(reversed(self.messages.values()), None)
+        return last if last and last.id in self.partial and self.turns[last.id] == turn else None
+
     # -- the fold ------------------------------------------------------------------------------------------------
 
     def add(self, event: MessageAdded, turn: int) -> None:

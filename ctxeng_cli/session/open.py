@@ -25,6 +25,7 @@ from ctxeng_cli.session.files import FileStore, Loaded, Log
 from ctxeng_cli.session.journal import Journal, NoLines
 from ctxeng_cli.core.redact import Redactor
 from ctxeng_cli.spec import AgentSpec, ModelSpec, Policy, Project, load
+from ctxeng_cli.spec.load import model_problem
 from ctxeng_cli.tools import load_tools
 
 
@@ -46,7 +47,11 @@ class Overrides:
     policy: Policy | None = None
 
     def on(self, spec: AgentSpec, project: Project) -> AgentSpec:
+        """The spec with these in place. Raises UsageError for a model that can't be."""
         if self.model is not None:
+            wrong = model_problem(self.model, Path(project.folder), project.models)
+            if wrong:
+                raise UsageError(wrong)
             model = project.models.get(self.model) or ModelSpec(self.model)
             spec = replace(spec, model=model)
         return spec if self.policy is None else replace(spec, policy=self.policy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,16 @@ def read_text(path: Path, place: Place) -> str:
         ) from None
 
 
+def model_problem(text: str, folder: Path, models: Iterable[str]) -> str | None:
+    """What is wrong with a model string, or None: a script that is not there, a word that is nearly one of ours."""
+    if text.startswith("scripted:"):
+        file = text.removeprefix("scripted:")
+        return None if (folder / file).is_file() else f"there is no script {file}"
+    known = ["offline", *models]
+    hint = "" if text in known or "/" in text or ":" in text else nearest(text, known)
+    return f'unknown model "{text}".{hint} A litellm model string is written provider/model.' if hint else None
+
+
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -127,13 +137,9 @@ class _Builder:
         return ModelSpec(self._model_string(text, node), name=name, place=self.document.place(key), **fields)
 
     def _model_string(self, text: str, node: yaml.Node) -> str:
-        hint = nearest(text, ["offline", *self.models]) if "/" not in text and ":" not in text else ""
-        if text.startswith("scripted:"):
-            file = self.folder / text.removeprefix("scripted:")
-            if not file.is_file():
-                self.document.problem(node, f"there is no script {text.removeprefix('scripted:')}")
-        elif hint and text not in ("offline", *self.models):
-            self.document.problem(node, f'unknown model "{text}".{hint} A litellm model string is written provider/model.')
+        wrong = model_problem(text, self.folder, self.models)
+        if wrong:
+            self.document.problem(node, wrong)
         return text
 
     def _agent(self, name: str, read: Read, key: yaml.Node) -> AgentSpec:

@@ -108,7 +108,7 @@ def _overflow(history: History, budget: Budget, over: int, fixed: int) -> Overfl
     weights = [(fixed, "tools", "the tool definitions and overhead need", "Use fewer tools")]
     if history.system:
         source = history.sources.get(history.system)
-        where = f"shorten {source.file}" if source and source.file else "shorten the system message"
+        where = f"shorten the system message ({source.file})" if source and source.file else "shorten the system message"
         weights.append((history.tokens[history.system], history.system, "the system message needs", where))
     for id in history.exchanges[-1].ids if history.exchanges else ():
         what = {"user": "the question needs", "tool": f"the result of {history.messages[id].name} needs"}
