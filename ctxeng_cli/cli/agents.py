@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -31,6 +30,8 @@ def agents(
     """
     with reported(io := standard()):
         if schema:
+            import json as jsonlib
+
             from ctxeng_cli.spec import json_schema
 
             io.out(jsonlib.dumps(json_schema(), indent=2))
@@ -64,11 +65,7 @@ def _check(io: Io, spec: Project, load: bool, json: bool) -> int:
             }
             for p in problems
         ]
-        io.out(
-            jsonlib.dumps(
-                {"schema": "ctxeng.check/1", "file": spec.file, "agents": list(spec.agents), "problems": rows}, ensure_ascii=False
-            )
-        )
+        io.json({"schema": "ctxeng.check/1", "file": spec.file, "agents": list(spec.agents), "problems": rows})
     else:
         for problem in problems:
             io.say(str(problem))
@@ -94,7 +91,7 @@ def _list(io: Io, spec: Project, json: bool) -> None:
         for agent in spec.agents.values()
     ]
     if json:
-        io.out(jsonlib.dumps({"schema": "ctxeng.agents/1", "file": spec.file, "agents": rows}, ensure_ascii=False))
+        io.json({"schema": "ctxeng.agents/1", "file": spec.file, "agents": rows})
         return
     from ctxeng_cli.screen.tables import agents_table
 

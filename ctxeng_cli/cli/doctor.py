@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,7 @@ def doctor(file: File = None, json: Json = False) -> None:
     with reported(io := standard()):
         rows = examine(io, file)
         if json:
-            io.out(jsonlib.dumps({"schema": "ctxeng.doctor/1", "checks": rows}, ensure_ascii=True))
+            io.json({"schema": "ctxeng.doctor/1", "checks": rows})
             return
         from ctxeng_cli.screen.tables import doctor_table
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -137,7 +136,6 @@ def unsent_view(
 
 
 def _show(io: Io, view: Context, part: str | None, payload: bool, json: bool) -> None:
-    from ctxeng_cli.core.codec import json_line
     from ctxeng_cli.core.errors import UsageError
     from ctxeng_cli.core.view import context_json, payload_of
 
@@ -146,24 +144,16 @@ def _show(io: Io, view: Context, part: str | None, payload: bool, json: bool) ->
         if not chosen:
             raise UsageError(f'there is no part "{part}": this window has p1 to p{len(view.parts)}, and message ids such as m1')
         if json:
-            io.out(
-                json_line(
-                    [
-                        {**row, "text": p.text}
-                        for row, p in zip(context_json(view)["parts"], view.parts, strict=True)
-                        if p in chosen
-                    ]
-                )
-            )
+            rows = zip(context_json(view)["parts"], view.parts, strict=True)
+            io.json([{**row, "text": p.text} for row, p in rows if p in chosen])
         else:
             from ctxeng_cli.screen.safe import safe
 
             io.out(safe("\n".join(p.text for p in chosen)))
     elif payload:
-        body = payload_of(view)
-        io.out(json_line(body) if json or not io.draws else jsonlib.dumps(body, indent=2, ensure_ascii=True))
+        _show_payload(io, payload_of(view), json)
     elif json:
-        io.out(json_line(context_json(view)))
+        io.json(context_json(view))
     else:
         from ctxeng_cli.screen.panels import window_panel
         from ctxeng_cli.screen.tables import lint_table, stages_table
@@ -174,3 +164,13 @@ def _show(io: Io, view: Context, part: str | None, payload: bool, json: bool) ->
             console.print(stages_table(view.stages))
         if view.lint:
             console.print(lint_table(view.lint))
+
+
+def _show_payload(io: Io, body: object, json: bool) -> None:
+    """One line for programs; at a terminal spread over lines, in ASCII, so that nothing in it can act."""
+    if json or not io.draws:
+        io.json(body)
+        return
+    import json as jsonlib
+
+    io.out(jsonlib.dumps(body, indent=2, ensure_ascii=True).replace("\x7f", "\\u007f"))

@@ -53,6 +53,12 @@ class Io:
         self.stdout.write(text + "\n")
         self.stdout.flush()
 
+    def json(self, value: Any) -> None:
+        """A JSON document of data on one line."""
+        from ctxeng_cli.core.codec import json_line
+
+        self.out(json_line(value))
+
     def say(self, text: str) -> None:
         """A line for the person, harmless whatever it holds."""
         from ctxeng_cli.screen.safe import safe

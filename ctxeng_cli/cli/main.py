@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from importlib import import_module
 from typing import Annotated
 
 import typer
-
-from ctxeng_cli.cli.agents import agents
-from ctxeng_cli.cli.chat import chat
-from ctxeng_cli.cli.doctor import doctor
-from ctxeng_cli.cli.init import init
-from ctxeng_cli.cli.inspect_context import inspect_context
-from ctxeng_cli.cli.replay import replay
-from ctxeng_cli.cli.sessions import sessions
 
 HELP = """Decide, see and test what a language model is shown on every call.
 
@@ -23,14 +17,15 @@ HELP = """Decide, see and test what a language model is shown on every call.
   ctxeng replay SESSION.jsonl             a recorded conversation, step by step
 """
 
-app = typer.Typer(
-    name="ctxeng",
-    help=HELP,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+COMMANDS = {  # each in the module of its name
+    "chat": "Talk to an agent and watch its window.",
+    "inspect-context": "Show the assembled window, part by part.",
+    "replay": "Play a recorded session back, step by step.",
+    "agents": "List the agents of agents.yaml, or check it.",
+    "sessions": "List, show and delete recorded sessions.",
+    "init": "Write the starter project.",
+    "doctor": "What is installed, which models can be used.",
+}
 
 
 def _version(value: bool) -> None:
@@ -41,8 +36,7 @@ def _version(value: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def root(
+def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
@@ -50,18 +44,38 @@ def root(
     pass
 
 
-app.command("chat", short_help="Talk to an agent and watch its window.")(chat)
-app.command("inspect-context", short_help="Show the assembled window, part by part.")(inspect_context)
-app.command("replay", short_help="Play a recorded session back, step by step.")(replay)
-app.command("agents", short_help="List the agents of agents.yaml, or check it.")(agents)
-app.add_typer(sessions, name="sessions")
-app.command("init", short_help="Write the starter project.")(init)
-app.command("doctor", short_help="What is installed, which models can be used.")(doctor)
+def _not_asked_for() -> None:
+    """Stands for a command that this command line does not name: its help line is all that is needed of it."""
+
+
+def app(arguments: list[str]) -> typer.Typer:
+    """The commands. Only those that the arguments name are loaded, and all of them for a shell that completes."""
+    built = typer.Typer(
+        name="ctxeng",
+        help=HELP,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    built.callback()(_root)
+    completes = "_CTXENG_COMPLETE" in os.environ
+    for name, help in COMMANDS.items():
+        if name not in arguments and not completes:
+            built.command(name, short_help=help)(_not_asked_for)
+            continue
+        module = name.replace("-", "_")
+        command = getattr(import_module(f"ctxeng_cli.cli.{module}"), module)
+        if isinstance(command, typer.Typer):
+            built.add_typer(command, name=name, short_help=help)
+        else:
+            built.command(name, short_help=help)(command)
+    return built
 
 
 def main() -> None:
     """The entry point."""
     try:
-        app()
+        app(sys.argv[1:])()
     except KeyboardInterrupt:
         sys.exit(130)

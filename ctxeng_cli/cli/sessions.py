@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json as jsonlib
 from typing import Annotated
 
 import typer
@@ -25,9 +23,11 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="A session's id.")]
 def list_sessions(json: Json = False) -> None:
     """All sessions, the one written last first."""
     with reported(io := standard()):
+        import dataclasses
+
         rows = [dataclasses.asdict(info) for info in io.store().list()]
         if json:
-            io.out(jsonlib.dumps({"schema": "ctxeng.sessions/1", "sessions": rows}, ensure_ascii=True))
+            io.json({"schema": "ctxeng.sessions/1", "sessions": rows})
         elif not rows:
             io.say("There is no session yet. Start one with `ctxeng chat AGENT`.")
         else:

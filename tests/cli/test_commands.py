@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
+from ctxeng_cli.cli.main import COMMANDS
 from ctxeng_cli.core.request import canonical
 from tests.commands import ROOT, Ran, ctxeng
 from tests.contract import assert_context, events
@@ -291,3 +292,11 @@ def test_a_tool_that_hangs_does_not_keep_the_process(folder: Path) -> None:
     )
     (folder / "agents.yaml").write_text(SPEC.replace("{python: tools:look}", "{python: tools:look, timeout_s: 0.2}"))
     assert run(folder, "chat", "looks", "-m", "Go").out == "Fine.\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_has_help_with_an_example_and_is_completed(folder: Path, name: str) -> None:
+    help = run(folder, name, "--help").out
+    assert f"ctxeng {name}" in help.split("Options:")[0], "the help begins with something to copy"
+    words = {"_CTXENG_COMPLETE": "complete_bash", "COMP_WORDS": f"ctxeng {name[:3]}", "COMP_CWORD": "1"}
+    assert name in run(folder, **words).out.split()
