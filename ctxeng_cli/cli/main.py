@@ -76,6 +76,6 @@ def app(arguments: list[str]) -> typer.Typer:
 def main() -> None:
     """The entry point."""
     try:
-        app(sys.argv[1:])()
+        app(sys.argv[1:])(prog_name="ctxeng")
     except KeyboardInterrupt:
         sys.exit(130)

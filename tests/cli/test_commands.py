@@ -298,5 +298,5 @@ def test_a_tool_that_hangs_does_not_keep_the_process(folder: Path) -> None:
 def test_each_command_has_help_with_an_example_and_is_completed(folder: Path, name: str) -> None:
     help = run(folder, name, "--help").out
     assert f"ctxeng {name}" in help.split("Options:")[0], "the help begins with something to copy"
-    words = {"_CTXENG_COMPLETE": "complete_bash", "COMP_WORDS": f"ctxeng {name[:3]}", "COMP_CWORD": "1"}
+    words: dict[str, Any] = {"_CTXENG_COMPLETE": "complete_bash", "COMP_WORDS": f"ctxeng {name[:3]}", "COMP_CWORD": "1"}
     assert name in run(folder, **words).out.split()
