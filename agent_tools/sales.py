@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from agent_tools.tables import rows
 
 NOTE = "synthetic figures"
+TABLES = "sales(year, quarter, region, product, units, revenue_eur) and products(product, category, price_eur)"
 MOST_ROWS = 50
 """Rows that a query answers."""
 MOST_SECONDS = 2.0
@@ -94,7 +95,7 @@ def compare(
 def sql(
     query: Annotated[
         str,
-        "One SQL SELECT over sales(year, quarter, region, product, units, revenue_eur) and products(product, category, price_eur).",
+        f"One SQL SELECT over {TABLES}.",
     ],
 ) -> dict[str, Any]:
     """Run one read-only SQL query (SELECT) over the sales tables (查询数据库).
@@ -154,7 +155,7 @@ def _explained(error: str) -> str:
         return "Only SELECT is allowed: the tables can't be changed."
     if "one statement" in error:
         return "One statement at a time, please."
-    return f"SQLite says: {error}. The tables are sales(year, quarter, region, product, units, revenue_eur) and products(product, category, price_eur)."
+    return f"SQLite says: {error}. The tables are {TABLES}."
 
 
 def _rows(**filters: object) -> Iterator[dict[str, str]]:

@@ -15,9 +15,9 @@ City = Annotated[
         "Bern", "Berlin", "Paris", "London", "Madrid", "Rome", "Oslo", "Istanbul", "Moscow", "Cairo",
         "Nairobi", "Beijing", "Shanghai", "Tokyo", "Singapore", "Sydney", "Lima", "New York", "Toronto", "Mexico City",
     ],
-    "Bern (伯尔尼), Berlin (柏林), Paris (巴黎), London (伦敦), Madrid (马德里), Rome (罗马), Oslo (奥斯陆), Istanbul (伊斯坦布尔), "
-    "Moscow (莫斯科), Cairo (开罗), Nairobi (内罗毕), Beijing (北京), Shanghai (上海), Tokyo (东京), Singapore (新加坡), "
-    "Sydney (悉尼), Lima (利马), New York (纽约), Toronto (多伦多), Mexico City (墨西哥城).",
+    "Bern (伯尔尼), Berlin (柏林), Paris (巴黎), London (伦敦), Madrid (马德里), Rome (罗马), Oslo (奥斯陆), "
+    "Istanbul (伊斯坦布尔), Moscow (莫斯科), Cairo (开罗), Nairobi (内罗毕), Beijing (北京), Shanghai (上海), "
+    "Tokyo (东京), Singapore (新加坡), Sydney (悉尼), Lima (利马), New York (纽约), Toronto (多伦多), Mexico City (墨西哥城).",
 ]  # fmt: skip
 Month = Annotated[
     Literal[
@@ -30,7 +30,7 @@ Month = Annotated[
 
 
 def climate(city: City, month: Month) -> dict[str, Any]:
-    """Typical temperatures and rain of a city in a month: climate, weather, how warm, how cold, how wet (气候 天气 气温 温度 降雨).
+    """Typical temperatures and rain of a city in a month: climate, weather, how warm, cold or wet (气候 天气 气温 温度 降雨).
 
     Returns:
         The typical daily high and low in °C and the month's rain in mm, labelled as sample figures.

@@ -19,11 +19,11 @@ from ctxeng_cli.core.budget import Edit, Reason
 from ctxeng_cli.core.errors import Problem, SpecError, UsageError, nearest
 from ctxeng_cli.core.events import Entry, Event, SessionHealed, SessionOpened, SpecChanged, TurnStarted, WindowEdited
 from ctxeng_cli.core.ports import Observer, Record, Tool
+from ctxeng_cli.core.redact import Redactor
 from ctxeng_cli.core.tokens import counter_for
 from ctxeng_cli.models.catalog import model_for
 from ctxeng_cli.session.files import FileStore, Loaded, Log
 from ctxeng_cli.session.journal import Journal, NoLines
-from ctxeng_cli.core.redact import Redactor
 from ctxeng_cli.spec import AgentSpec, ModelSpec, Policy, Project, load
 from ctxeng_cli.spec.load import model_problem
 from ctxeng_cli.tools import load_tools

@@ -44,6 +44,7 @@ _PATH = re.compile(
     r"[\w.+-]+@[\w-]+\.[\w.]+"
 )
 _SQL = re.compile(r"(?is)\b(?:select|with)\b\s.+")
+_CLOSING = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "「": "」"}
 _SEARCH = re.compile(
     r"(?is)^\W*(?:please |can you |could you |请|帮我)*"
     r"(?:(?:search|look|find|ask|query)\b(?: (?:for|up|out|about))*|搜索|查找|查询|搜一下|查一下|查)\s*(.+?)[\s?？.。!！]*$"
@@ -145,8 +146,11 @@ class Reading:
         if "date" in field.form or (self.dates and _DAY.search(name)):
             return self.dates
         if is_sql(field):
-            match = _SQL.search(self.text)
-            return [Found(match[0].strip().rstrip("?？`").strip(), *match.span())] if match else []
+            return (
+                [Found(_unquoted(self.text, match).rstrip("?？`").strip(), *match.span())]
+                if (match := _SQL.search(self.text))
+                else []
+            )
         if "quarter" in name:
             return self._named([(f"Q{n}", quarter_words(n)) for n in (1, 2, 3, 4)])
         if "month" in name:
@@ -267,3 +271,9 @@ def coerced(field: Field, raw: str) -> Any:
     except (ValueError, KeyError, OverflowError):
         return None
     return raw or None
+
+
+def _unquoted(text: str, match: re.Match[str]) -> str:
+    """A match that begins inside quotes, up to where they end."""
+    closing = _CLOSING.get(text[match.start() - 1 : match.start()])
+    return match[0][: match[0].rindex(closing)] if closing and closing in match[0] else match[0].strip()

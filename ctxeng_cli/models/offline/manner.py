@@ -96,7 +96,7 @@ def states(text: str) -> bool:
         return False
     if len(re.findall(f"[{CJK}]", text)) >= 4:
         return bool(_VERB_ZH.search(text)) or text.rstrip().endswith(("。", "！"))
-    return bool(_VERB.search(text)) or (len(text.split()) >= 5 and text.rstrip().endswith((".", "!")))
+    return bool(_VERB.search(text)) or (len(text.split()) >= 3 and text.rstrip().endswith((".", "!")))
 
 
 def manner(text: str) -> Manner:

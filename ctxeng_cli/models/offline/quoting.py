@@ -49,7 +49,7 @@ def answer(messages: Sequence[Message], running: int, words: Language) -> str:
     sources = [(place, message) for place, message in enumerate(messages) if place != running]
     if beside:
         sources.insert(running, (running, messages[running].with_text(beside)))
-    window = passages(sources)
+    window = [passage for passage in passages(sources) if passage.text != question]  # asked before: that answers nothing
     hits, certain = search(question, window, messages[:running])
     if not hits:
         return nothing(messages, running, words)

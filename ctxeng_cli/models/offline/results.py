@@ -33,7 +33,8 @@ def answer(messages: Sequence[Message], running: int, words: Language) -> str:
 def _bullet(call: ToolCall | None, result: Message, id: str, words: Language) -> str:
     colon = "：" if words == "zh" else ": "
     head = _head(call, words) if call else result.name or "tool"
-    body = _body(result.text, call) or [phrase("no_output", words)]
+    text = result.text.removeprefix(f"{call.name} failed: ") if call and result.is_error else result.text
+    body = _body(text, call) or [phrase("no_output", words)]
     if result.is_error:
         head += " " + phrase("failed", words)
     if len(body) == 1:

@@ -30,7 +30,8 @@ STOP = frozenset(
     "rather really say said says shall she should so some still such sure take tell than that the their them then there these "
     "they this those though thus to told too under until up upon us use used very want was we were what whats when where "
     "whether which while who whom whose why will with would yes yet don doesn didn isn wasn aren ll ve re t s d m "
-    "see seen look find long something anything know remember recall mention mentioned remind question answer ask asked again currently".split()
+    "see seen look find long something anything know remember recall mention mentioned remind question answer ask asked again "
+    "currently".split()
 )
 """Words that do not tell one sentence from another."""
 
@@ -74,7 +75,7 @@ _IRREGULAR = {
 
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """A lower-case English word without its plural, -ing or -ed; other words as they are."""
+    """A lower-case English word without its plural, -ing, -ed or -ier; other words as they are."""
     if (known := _IRREGULAR.get(word)) is not None:
         return known
     if len(word) < 4 or not word.isascii() or not word.isalpha():
@@ -83,6 +84,8 @@ def stem(word: str) -> str:
         if word.endswith(ending) and not (ending == "s" and word.endswith(("ss", "us", "is"))):
             word = word[: -len(ending)] + stand_in
             break
+    if len(word) >= 6 and word.endswith("ier"):
+        return word[:-3] + "y"
     for ending in ("ing", "ed"):
         root = word[: -len(ending)]
         if word.endswith(ending) and len(root) >= 3 and re.search("[aeiouy]", root):
