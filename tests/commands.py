@@ -55,16 +55,25 @@ class Terminal:
     """A `ctxeng` process in a pseudo-terminal. `wait_for` polls; on failure it shows the screen."""
 
     def __init__(
-        self, *args: str, cwd: Path = ROOT, home: Path, size: tuple[int, int] = (80, 30), env: Mapping[str, str] | None = None
+        self,
+        *args: str,
+        cwd: Path = ROOT,
+        home: Path,
+        size: tuple[int, int] = (80, 30),
+        env: Mapping[str, str] | None = None,
+        errors: Path | None = None,
     ) -> None:
         columns, lines = size
         variables = {**environment(home, {"TERM": "xterm-256color"}), **(env or {})}
         self.raw = ""
         self._screen = pyte.HistoryScreen(columns, lines, history=20_000, ratio=0.5)
         self._stream = pyte.Stream(self._screen)
+        command = [*CTXENG, *args]
+        if errors is not None:  # standard error goes to a file
+            command = ["bash", "-c", 'exec "$@" 2>"$0"', str(errors), *command]
         self.process = pexpect.spawn(
-            CTXENG[0],
-            [*CTXENG[1:], *args],
+            command[0],
+            command[1:],
             cwd=str(cwd),
             env=variables,
             dimensions=(lines, columns),

@@ -97,10 +97,13 @@ class Io:
 
 
 def standard() -> Io:
-    """The process's own streams. stdout is data alone: what tools print is turned to stderr."""
+    """The process's own streams. stdout is data alone: what tools print is turned to stderr.
+
+    Data is UTF-8; a terminal gets what it says it can show, and panels of ASCII where that is all.
+    """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+            stream.reconfigure(encoding=stream.encoding if stream.isatty() else "utf-8", errors="backslashreplace")
     if hasattr(sys.stdin, "reconfigure"):
         sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
     return Io(sys.stdin, _data_stream(), sys.stderr, os.environ, Path())

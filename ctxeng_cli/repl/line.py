@@ -7,15 +7,17 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, TextIO, cast
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 
 from ctxeng_cli.repl.commands import COMMANDS
+from ctxeng_cli.screen.safe import masked
 
 
 class SlashCompleter(Completer):
@@ -34,6 +36,13 @@ class SlashCompleter(Completer):
             for option in COMMANDS[word].words:
                 if option.startswith(argument):
                     yield Completion(option, start_position=-len(argument))
+
+
+class Masked(Processor):
+    """Shows what was pasted without letting it act: a line may hold anything, text that turns its direction included."""
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        return Transformation([(part[0], masked(part[1])) for part in transformation_input.fragments])
 
 
 def line_history(folder: Path) -> History:
@@ -57,16 +66,19 @@ def keys() -> KeyBindings:
     return bindings
 
 
-def prompt_session(folder: Path, toolbar: Callable[[], str], plain: bool) -> PromptSession[str]:
-    """The line. `plain`: without colours and reverse video."""
+def prompt_session(folder: Path, toolbar: Callable[[], str], plain: bool, stream: IO[str]) -> PromptSession[str]:
+    """The line, drawn on `stream`. `plain`: without colours and reverse video."""
+    from prompt_toolkit.output import create_output
     from prompt_toolkit.output.color_depth import ColorDepth
     from prompt_toolkit.styles import Style
 
     return PromptSession(
+        output=create_output(cast(TextIO, stream)),
         history=line_history(folder),
         completer=SlashCompleter(),
         complete_while_typing=True,
         key_bindings=keys(),
+        input_processors=[Masked()],
         bottom_toolbar=toolbar,
         style=Style.from_dict({"bottom-toolbar": "noreverse" if plain else "noreverse fg:ansibrightblack"}),
         color_depth=ColorDepth.DEPTH_1_BIT if plain else None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ctxeng_cli.core.events import RequestSent
 from ctxeng_cli.core.history import State
 from ctxeng_cli.repl.commands import dispatch
-from ctxeng_cli.screen.safe import safe
+from ctxeng_cli.screen.safe import encodable, safe
 from ctxeng_cli.session.open import run_cancellable
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Repl:
     def print(self, text: str) -> None:
         from rich.text import Text
 
-        self.console.print(Text(safe(text)))
+        self.console.print(Text(encodable(safe(text), self.console.encoding)))
 
     def print_rows(self, title: str, rows: list[tuple[str, str]]) -> None:
         from ctxeng_cli.screen.tables import rows_table
@@ -92,7 +92,7 @@ class Repl:
 
         agent = self.session.agent
         plain = "NO_COLOR" in self.environ or self.console.no_color
-        line = prompt_session(self.folder, self._toolbar, plain)
+        line = prompt_session(self.folder, self._toolbar, plain, self.console.file)
         self._greet()
         warm = in_background(lambda: agent.counter.text("warm"), getattr(agent.model, "warm", lambda: None))
         interrupted = 0.0

@@ -194,7 +194,7 @@ class Board:
 
     def _changed(self, entry: Entry, event: SpecChanged) -> list[Drawable]:
         pairs = [(key, pair) for key, pair in event.difference.items() if len(pair) == 2]
-        changes = ", ".join(f"{key}: {_short(before)} -> {_short(after)}" for key, (before, after) in pairs)
+        changes = ", ".join(_change(key, before, after) for key, (before, after) in pairs)
         return [Notice("info", f"the spec changed. {changes}" if changes else "the spec changed.")]
 
     def _unknown(self, entry: Entry, event: Unknown) -> list[Drawable]:
@@ -207,6 +207,13 @@ class Board:
 
     def _answered(self, entry: Entry, event: ModelAnswered) -> list[Drawable]:
         return [Answered(entry.agent, event.usage, event.cost, event.duration_s, event.finish_reason)]
+
+
+def _change(key: str, before: Any, after: Any) -> str:
+    """One key of a changed spec; of a text, which is known by its hash alone, that it is another one."""
+    if all(isinstance(value, str) and value.startswith("sha256:") for value in (before, after)):
+        return f"{key}: another text"
+    return f"{key}: {_short(before)} -> {_short(after)}"
 
 
 def _short(value: Any) -> str:

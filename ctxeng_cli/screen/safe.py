@@ -36,6 +36,11 @@ def _spelled(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def masked(text: str) -> str:
+    """The text with a replacement character for each harmful one: for a line that is being edited, where positions count."""
+    return _HARMFUL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
 class SafeStream:
     """`safe` for text that comes in pieces: all pieces together, with `finish`, are the `safe` of the whole."""
 

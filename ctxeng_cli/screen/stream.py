@@ -100,9 +100,9 @@ class LiveScreen:
         self._print(panels.window_panel(view, view_mode=self.view, max_rows=LIVE_ROWS, details=True))
 
     def _trip(self, trip: ToolTrip) -> None:
-        if self.view == "off":
-            return
-        short = trip.running or self.view == "bar"
+        if self.view == "off" and (not self.questions or trip.running):
+            return  # one who looks into a session without its windows still wants to know what was called
+        short = trip.running or self.view != "full"
         self._print(panels.tool_line(trip) if short else panels.tool_panel(trip))
 
     # -- the answer --------------------------------------------------------------------------------------------------
