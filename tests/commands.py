@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -102,6 +103,18 @@ class Terminal:
         above = ["".join(line[x].data for x in range(columns)).rstrip() for line in self._screen.history.top]
         return "\n".join([*above, *(line.rstrip() for line in self._screen.display)])
 
+    def styled(self) -> list[list[tuple[str, str]]]:
+        """All lines, scrollback first, as runs of (text, rich style)."""
+        screen = self._screen
+        rows = [*screen.history.top, *(screen.buffer[y] for y in range(screen.lines))]
+        lines = []
+        for row in rows:
+            runs = itertools.groupby((row[x] for x in range(screen.columns)), _style)
+            lines.append([("".join(cell.data for cell in cells), style) for style, cells in runs])
+        while lines and not "".join(text for text, _ in lines[-1]).strip():
+            lines.pop()
+        return lines
+
     def wait_for(self, text: str, *, count: int = 1, timeout: float = 30) -> None:
         """Read until the text stands on the screen so often."""
         import time
@@ -126,6 +139,16 @@ class Terminal:
                 break
         self.process.close()
         return int(self.process.exitstatus if self.process.exitstatus is not None else -(self.process.signalstatus or 0))
+
+
+def _style(cell: Any) -> str:
+    """A cell of the emulator as a rich style: `bold bright_black on red`."""
+    names = {"brown": "yellow", "brightbrown": "bright_yellow", "default": ""}
+    words = [word for word in ("bold", "italics", "underscore", "reverse") if getattr(cell, word)]
+    colours = [names.get(c, c.replace("bright", "bright_") if c.startswith("bright") else c) for c in (cell.fg, cell.bg)]
+    colours = [f"#{c}" if len(c) == 6 and set(c) <= set("0123456789abcdef") else c for c in colours]
+    style = " ".join([*words, colours[0]]).replace("italics", "italic").replace("underscore", "underline")
+    return f"{style} on {colours[1]}".strip() if colours[1] else style.strip()
 
 
 def in_terminal(

@@ -24,6 +24,7 @@ from ctxeng_cli.screen.drawables import (
     ToolTrip,
     Window,
 )
+from ctxeng_cli.screen.fold import Fold
 from ctxeng_cli.screen.safe import SafeStream, encodable, safe
 from ctxeng_cli.screen.words import opened_text
 
@@ -54,6 +55,7 @@ class LiveScreen:
         self._stages: tuple[StageFinished, ...] = ()
         self._speaker: str | None = None
         self._stream = SafeStream()
+        self._fold: Fold | None = None
         self._blank = True
 
     def absorb(self, entry: Entry) -> None:
@@ -113,7 +115,7 @@ class LiveScreen:
         if self._speaker != piece.agent:
             self._end_line()
             self._speaker = piece.agent
-        self._write(self._stream.feed(piece.text))
+        self._write(self._folded(self._stream.feed(piece.text)))
 
     def _done(self, done: AnswerDone) -> None:
         if not self.answers:
@@ -130,8 +132,16 @@ class LiveScreen:
     def _say(self, text: str) -> None:
         """A whole text. Not through rich, whose folding takes minutes for one of megabytes."""
         self._end_line()
-        self._write(safe(text))
+        self._write(self._folded(safe(text)))
         self._end_line()
+
+    def _folded(self, text: str) -> str:
+        """At a terminal the lines end between words."""
+        if not self.console.is_terminal:
+            return text
+        if self._fold is None:
+            self._fold = Fold(self.console.width)
+        return self._fold.feed(text)
 
     def _write(self, text: str) -> None:
         """Raw text, harmless already. The terminal folds it."""
@@ -141,7 +151,10 @@ class LiveScreen:
             self.console.file.flush()
 
     def _end_line(self) -> None:
-        self._write(self._stream.finish())
+        self._write(self._folded(self._stream.finish()))
+        if self._fold is not None:
+            self._write(self._fold.finish())
+            self._fold = None
         if not self._blank:
             self._write("\n")
         self._speaker = None

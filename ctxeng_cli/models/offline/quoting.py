@@ -15,6 +15,8 @@ from ctxeng_cli.models.offline.words import PRONOUN_WEIGHT, Language, language, 
 
 MOST = 4
 """Messages quoted in an answer; twice as many where they say it equally well."""
+_NEAR = 0.5
+"""The part of what a question names that a prompt must hold to be quoted: prompts are long, and share words with anything."""
 _SHORT = 300
 """Characters of a message that is quoted whole, so that a fact told in two sentences stays whole."""
 _FOLLOWS = re.compile(r"^\W*(?:and|what about|how about|那|那么|还有)\b|^\W*(?:那|那么|还有)|呢\W*$", re.IGNORECASE)
@@ -74,13 +76,19 @@ def search(question: str, window: Sequence[Passage], before: Sequence[Message]) 
     best = hits[0]
     names = {term for term, weight in asked.items() if weight >= 1.4}
     held = best.covered.union(*(hit.covered for hit in hits if hit.passage.place == best.passage.place))
-    told = sum(asked[term] for term in held) > 0.5 * sum(asked.values())
-    certain = told and not names - held
+    told = sum(asked[term] for term in held) / sum(asked.values())
+    certain = told > 0.5 and not names - held
+    named = sum(content[term] for term in held & content.keys()) / sum(content.values())
+    if best.passage.role == "system" and named <= _NEAR:
+        certain = False
+        hits = [hit for hit in hits if named == _NEAR or hit.passage.role != "system"]
     return _chosen(hits, asked, certain), certain
 
 
 def _chosen(hits: Sequence[Hit], asked: dict[str, float], certain: bool) -> list[Hit]:
     """The best, those near it, and those that hold a good part of what the better ones lack."""
+    if not hits:
+        return []
     best = hits[0]
     near = best.score * (0.8 if best.share >= 0.9 else 0.6)
     total = sum(asked.values())

@@ -104,6 +104,10 @@ def terms(text: str, speaker: int = 0) -> dict[str, float]:
     return found
 
 
+_WEAK = frozenset(("call", "nam", "work", "mean", "happen", "kind", "sort", "thing"))
+"""Stems that a question uses to ask, more than to say about what."""
+
+
 def question_terms(text: str) -> dict[str, float]:
     """The terms of a question: without the words of asking, names and codes counting more than other words."""
     found = terms(_ASKING_ZH.sub(" ", text))
@@ -111,6 +115,8 @@ def question_terms(text: str) -> dict[str, float]:
         word = token[0]
         if word[0].isupper() and (index or word[1:] != word[1:].lower()) and (term := stem(word.lower())) in found:
             found[term] *= 1.4
+    for term in found.keys() & _WEAK:
+        found[term] = min(found[term], PRONOUN_WEIGHT)
     for term in found:
         if any(character.isdigit() for character in term):
             found[term] *= 1.4
