@@ -22,7 +22,7 @@ class Redactor:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._names: dict[str, str] = {}
         for name, value in environ.items():
-            if _NAME.search(name) and _is_secret(value):
+            if _NAME.search(name) and _is_secret(name, value):
                 for written in (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
                     self._names.setdefault(written, name)
         longest_first = sorted(self._names, key=len, reverse=True)
@@ -34,8 +34,10 @@ class Redactor:
         return _HEADER.sub(r"\1\2[redacted]", text)
 
 
-def _is_secret(value: str) -> bool:
-    """Long enough, without spaces, no path and no plain word: `sk-…` is, `disabled` and `/run/keys` are not."""
-    if len(value) < _LEAST or re.search(r"\s", value) or value.startswith(("/", "./", "~")):
+def _is_secret(name: str, value: str) -> bool:
+    """Long enough, no path and no plain word: `sk-…` is, `disabled` and `/run/keys` are not. Only passwords have blanks."""
+    if len(value) < _LEAST or value.startswith(("/", "./", "~")):
         return False
+    if re.search(r"\s", value):
+        return bool(re.search("(?i)pass|secret", name))
     return not value.isalpha() or len(value) >= 20

@@ -85,7 +85,11 @@ class Repl:
     # -- the loop ----------------------------------------------------------------------------------------------------
 
     def run(self) -> int:
-        return asyncio.run(self._loop())
+        try:
+            return asyncio.run(self._loop())
+        except KeyboardInterrupt:  # Ctrl-C in the moment between two lines
+            self._farewell()
+            return 0
 
     async def _loop(self) -> int:
         from ctxeng_cli.repl.line import in_background, prompt_session

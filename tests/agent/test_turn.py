@@ -203,7 +203,7 @@ def test_a_floor_that_does_not_fit_is_an_error_before_anything_is_sent() -> None
     outcome = stage.say("Hi")
     assert outcome.error == "window.overflow"
     assert "the system message needs 30" in outcome.text
-    assert "shorten system.md" in outcome.text
+    assert "shorten the system message (system.md)" in outcome.text
     assert stage.window() == []
     assert not stage.events(RequestSent)
 

@@ -14,6 +14,8 @@ ENVIRON = {
     "TINY_TOKEN": "short",
     "SOME_SECRET": "disabled",
     "KEY_FILE": "/run/keys/one",
+    "DB_PASSWORD": "open sesame",
+    "KEY": "a note of several words",
     "HOME": "/home/me-and-you",
     "TOKENIZERS_PARALLELISM": "parallel-stay",
     "MONKEY": "swings-far-7",
@@ -24,6 +26,7 @@ ENVIRON = {
     ("text", "shown"),
     [
         ("the key correct-horse is wrong", "the key [redacted MY_API_KEY] is wrong"),
+        ("open sesame, a note of several words", "[redacted DB_PASSWORD], a note of several words"),
         ("Authorization: Bearer abc.def-123", "Authorization: [redacted]"),
         ("proxy-authorization: Basic YWJjZA==", "proxy-authorization: [redacted]"),
         ('{"Authorization": "Bearer abc.def-123", "a": 1}', '{"Authorization": "[redacted]", "a": 1}'),
