@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -228,12 +229,21 @@ def test_what_the_contract_has_and_is_not_built_is_refused_never_ignored(tmp_pat
     assert later > 20
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_a_file_that_may_not_be_read_is_told(tmp_path: Path) -> None:
-    path = write(tmp_path, FULL)
-    (tmp_path / "prompts/helper.md").chmod(0)
-    with pytest.raises(SpecError, match="permission denied"):
-        load(path)
+def test_a_file_that_may_not_be_read_is_told() -> None:
+    root = os.geteuid() == 0  # who reads everything, so it becomes nobody for a moment
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        path = write(folder, FULL)
+        (folder / "prompts/helper.md").chmod(0)
+        if root:
+            os.seteuid(65534)
+        try:
+            with pytest.raises(SpecError, match=r"agents.yaml:16:20: can't read .*helper.md: permission denied"):
+                load(path)
+        finally:
+            if root:
+                os.seteuid(0)
 
 
 def test_a_prompt_that_is_no_utf8_is_told_with_its_line(tmp_path: Path) -> None:
