@@ -42,12 +42,16 @@ def ctxeng(
     stdin: str | bytes | None = None,
     env: Mapping[str, str] | None = None,
     timeout: float = 60,
+    most_mb: int | None = None,
 ) -> Ran:
-    """Run with pipes. Without `stdin` there is none."""
+    """Run with pipes. Without `stdin` there is none. `most_mb` bounds the memory that the process may ask for."""
+    command = [*CTXENG, *args]
+    if most_mb is not None:
+        command = ["bash", "-c", f'ulimit -v {most_mb * 1024}; exec "$0" "$@"', *command]
     data = stdin.encode("utf-8", "surrogatepass") if isinstance(stdin, str) else stdin
     source: Any = {"input": data} if data is not None else {"stdin": subprocess.DEVNULL}
     ended: subprocess.CompletedProcess[bytes] = subprocess.run(
-        [*CTXENG, *args], cwd=cwd, env=environment(home, env), capture_output=True, timeout=timeout, check=False, **source
+        command, cwd=cwd, env=environment(home, env), capture_output=True, timeout=timeout, check=False, **source
     )
     return Ran(ended.returncode, ended.stdout.decode("utf-8", "replace"), ended.stderr.decode("utf-8", "replace"))
 

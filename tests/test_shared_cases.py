@@ -19,6 +19,8 @@ from tests.commands import Ran, ctxeng, in_terminal
 
 SHARED = os.environ.get("CTXENG_SHARED")
 AREAS = ("yaml", "terminal")
+LOOKED_AT = ("steps", "last", "repeat", "max_seconds", "max_rss_mb")
+"""What is expected of the whole case, not of what one step said."""
 ALSO = ("B62", "B63", "B65", "B66", "B70", "B77")
 """Of other areas, what is built already."""
 
@@ -35,7 +37,7 @@ def is_foreign(step: dict[str, Any]) -> bool:
     return command[0] == "replay" or "--transcript" in command
 
 
-def run(step: dict[str, Any], folder: Path, attempt: int) -> list[Ran]:
+def run(step: dict[str, Any], folder: Path, attempt: int, most_mb: int | None) -> list[Ran]:
     if "parallel" in step:
         from concurrent.futures import ThreadPoolExecutor
 
@@ -45,7 +47,7 @@ def run(step: dict[str, Any], folder: Path, attempt: int) -> list[Ran]:
         return [in_terminal(*step["cmd"], cwd=folder, home=folder / "home", size=tuple(step["tty"]))]
     if "signal" in step:
         return [_killed(step, folder, attempt)]
-    return [ctxeng(*step["cmd"], cwd=folder, home=folder / "home", env=step.get("env"))]
+    return [ctxeng(*step["cmd"], cwd=folder, home=folder / "home", env=step.get("env"), most_mb=most_mb)]
 
 
 def _killed(step: dict[str, Any], folder: Path, attempt: int) -> Ran:
@@ -89,7 +91,7 @@ def holds(expect: dict[str, Any], ran: list[Ran]) -> str | None:
             "legal": lambda v: '"severity":"error"' in both,
             "either": lambda v: all(holds(one, ran) for one in v),
             "unique": lambda v: _repeated(v, ran),
-        }.get(key, lambda v: False)(value)
+        }[key](value)
         if wrong:
             return f"{key}: {value}"
     return None
@@ -124,13 +126,13 @@ def test_case(case: dict[str, Any], tmp_path: Path) -> None:
             if is_foreign(step):
                 continue
             started = time.monotonic()
-            ran = run(step, tmp_path, attempt)
+            ran = run(step, tmp_path, attempt, expect.get("max_rss_mb"))
             seconds = time.monotonic() - started
             all_ran += ran
             if number < len(expect.get("steps", [])):
                 assert holds(expect["steps"][number], ran) is None, ran
             assert seconds <= expect.get("max_seconds", 60)
-        general = {key: value for key, value in expect.items() if key not in ("steps", "last")}
+        general = {key: value for key, value in expect.items() if key not in LOOKED_AT}
         if "unique" in general:
             assert not _repeated(general.pop("unique"), ran)
         if "last" in expect:
