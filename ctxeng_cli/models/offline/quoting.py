@@ -197,6 +197,6 @@ def instructions(messages: Sequence[Message], words: Language, most: int = 3) ->
             told = [text for text in sentences(message.text) if len(text) > 12 and not text.endswith((":", "：", "?", "？"))]
             same = [text for text in told if language(text) == words] or told
             first = [text for text in same if _PURPOSE.match(text)]
-            picked = (first + [text for text in same if text not in first])[:most]
+            picked = (first or same)[:most]
             return [Quote(" ".join(sorted(picked, key=same.index)), (reference(message, place),))] if picked else []
     return []
