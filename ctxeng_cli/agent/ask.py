@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter as Tally
 from dataclasses import replace
 
 from ctxeng_cli.agent.wires import Agent, Unsent, Wires
-from ctxeng_cli.core.budget import Budget
+from ctxeng_cli.core.budget import Budget, Reason
 from ctxeng_cli.core.errors import Overflow
-from ctxeng_cli.core.events import Event, MessageAdded, ModelAnswered, ModelDelta, PartDefined, RequestSent, Source, WindowEdited
+from ctxeng_cli.core.events import (
+    Event,
+    MessageAdded,
+    ModelAnswered,
+    ModelDelta,
+    PartDefined,
+    RequestSent,
+    Source,
+    StageFinished,
+    WindowEdited,
+)
 from ctxeng_cli.core.history import History
 from ctxeng_cli.core.messages import Message, ToolCall, assistant, expand, ranges
 from ctxeng_cli.core.ports import Answer
@@ -16,8 +27,6 @@ from ctxeng_cli.core.request import Request, ToolDefinition, text_hash
 from ctxeng_cli.core.tokens import PRIMING
 from ctxeng_cli.lint import check
 from ctxeng_cli.window import Capped, budget_of, cap_results, fit, squeeze
-
-import json  # isort: skip
 
 
 class Partial(Exception):
@@ -75,8 +84,6 @@ def _fit(
 
 
 def _stage(wires: Wires, before: int, after: int, started: float, detail: str) -> None:
-    from ctxeng_cli.core.events import StageFinished
-
     duration = round((wires.timer() - started) * 1000, 3)
     wires.record(
         StageFinished(
@@ -86,8 +93,6 @@ def _stage(wires: Wires, before: int, after: int, started: float, detail: str) -
 
 
 def _cap(agent: Agent, wires: Wires, budget: Budget, over: int) -> None:
-    from ctxeng_cli.core.budget import Reason
-
     history = wires.history(agent)
     room = budget.room or 0
     reason = Reason("window.overflow", room, room + over, wires.state.turn)
@@ -109,7 +114,7 @@ def _cap(agent: Agent, wires: Wires, budget: Budget, over: int) -> None:
 
 def _fixed(agent: Agent, tools: tuple[ToolDefinition, ...]) -> int:
     """Tokens of what is sent besides the window's messages."""
-    return sum(agent.counter.tool(tool) for tool in tools) + agent.counter.tools_overhead(tools) + PRIMING
+    return sum(agent.weight(tool) for tool in tools) + agent.counter.tools_overhead(tools) + PRIMING
 
 
 def _record_request(agent: Agent, wires: Wires, budget: Budget, tools: tuple[ToolDefinition, ...], round: int) -> Request:
@@ -122,7 +127,7 @@ def _record_request(agent: Agent, wires: Wires, budget: Budget, tools: tuple[Too
         if hash not in state.texts:
             wires.record(
                 PartDefined(
-                    hash=hash, part="tools", source=Source(key=f"tools.{tool.name}"), text=text, tokens=agent.counter.tool(tool)
+                    hash=hash, part="tools", source=Source(key=f"tools.{tool.name}"), text=text, tokens=agent.weight(tool)
                 )
             )
         tokens["tools"] += state.texts[hash].tokens

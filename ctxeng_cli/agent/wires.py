@@ -10,6 +10,7 @@ from ctxeng_cli.assembly import Template
 from ctxeng_cli.core.errors import CtxengError
 from ctxeng_cli.core.history import History, State
 from ctxeng_cli.core.ports import Model, Record, Tool
+from ctxeng_cli.core.request import ToolDefinition
 from ctxeng_cli.core.tokens import Counter
 from ctxeng_cli.spec import AgentSpec
 
@@ -30,6 +31,14 @@ class Agent:
     user: Template | None
     kinds: dict[str, dict[str, int]] = field(default_factory=dict)
     """Message id → tokens by kind of part, counted once."""
+    weights: dict[str, int] = field(default_factory=dict)
+    """Tool name → tokens of its definition, counted once."""
+
+    def weight(self, tool: ToolDefinition) -> int:
+        """The tokens of one of its tools' definitions."""
+        if tool.name not in self.weights:
+            self.weights[tool.name] = self.counter.tool(tool)
+        return self.weights[tool.name]
 
 
 @dataclass(slots=True)
