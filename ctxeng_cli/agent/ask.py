@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter as Tally
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ctxeng_cli.agent.wires import Agent, Unsent, Wires
-from ctxeng_cli.core.budget import Budget, Reason
+from ctxeng_cli.core.budget import Budget, Edit, Reason
 from ctxeng_cli.core.errors import Overflow
 from ctxeng_cli.core.events import (
     Event,
@@ -79,8 +80,13 @@ def _fit(
     elif over:
         tools = ()
     if first or edits or over:
-        _stage(wires, before, history.window_tokens + fixed, started, f"{len(edits)} evicted" if edits else "")
+        _stage(wires, before, history.window_tokens + fixed, started, _evicted(edits))
     return tools
+
+
+def _evicted(edits: Sequence[Edit]) -> str:
+    count = sum(len(edit.messages) for edit in edits)
+    return f"{count} {'message' if count == 1 else 'messages'} evicted" if count else ""
 
 
 def _stage(wires: Wires, before: int, after: int, started: float, detail: str) -> None:

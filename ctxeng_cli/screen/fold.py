@@ -44,10 +44,8 @@ class Fold:
             return ""
         blanks, self._blanks = self._blanks, ""
         cells = cell_len(token)
-        if self._column and self._column + len(blanks) + cells > self._width:
-            self._column = cells % self._width
-            return "\n" + token
-        self._column += len(blanks) + cells
-        if self._column > self._width:  # a word that no line holds: the terminal folds it
-            self._column %= self._width
+        end = self._column + len(blanks) + cells
+        if end > self._width:
+            end, blanks = cells, "\n" if self._column else ""
+        self._column = end if end <= self._width else end % self._width  # a word that no line holds: the terminal folds it
         return blanks + token

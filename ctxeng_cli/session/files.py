@@ -176,7 +176,7 @@ class FileStore:
         """All sessions, the one written last first."""
         if not self.folder.is_dir():
             return []
-        paths = [p for p in self.folder.glob("*.jsonl") if p.is_file()]
+        paths = [p for p in self.folder.glob("*.jsonl") if p.is_file() and not p.is_symlink()]
         return [p.stem for p in sorted(paths, key=lambda p: (p.stat().st_mtime_ns, p.name), reverse=True)]
 
     def latest(self, agent: str, file: str) -> str | None:

@@ -23,6 +23,7 @@ def test_lines_end_between_words_and_chinese_anywhere() -> None:
     assert folded(6, "我的狗叫旺财") == "我的狗\n叫旺财"
     assert folded(10, "  - a list of words") == "  - a list\nof words"
     assert folded(10, "one\n\ntwo") == "one\n\ntwo"
+    assert folded(4, " four") == "four"
     assert folded(4, "unbreakable it") == "unbreakable\nit"
 
 

@@ -49,9 +49,9 @@ def fields(parameters: Mapping[str, Any], about: str = "") -> tuple[Field, ...]:
         return ()
     needed = set(required) if isinstance(required, list | tuple) else set()
     return tuple(
-        _field(str(name), resolved(value, parameters), parameters, name in needed, about)
+        _field(str(name), resolved(value if isinstance(value, Mapping) else {}, parameters), parameters, name in needed, about)
         for name, value in properties.items()
-        if isinstance(value, Mapping)
+        if isinstance(value, Mapping) or name in needed  # `true` and `false` are schemas too
     )
 
 
