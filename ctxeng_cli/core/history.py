@@ -10,7 +10,7 @@ A fold never fails: events are facts. What it can't place is counted in `State.u
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ctxeng_cli.core.budget import Edit, Reason
@@ -266,11 +266,3 @@ def fold(entries: Iterable[Entry]) -> State:
     for entry in entries:
         state.apply(entry)
     return state
-
-
-def prefixes(entries: Iterable[Entry]) -> Iterator[tuple[Entry, State]]:
-    """Each entry with the (same, growing) state after it."""
-    state = State()
-    for entry in entries:
-        state.apply(entry)
-        yield entry, state

@@ -43,11 +43,12 @@ def _tools(repl: Repl, argument: str) -> None:
     if not agent.tools:
         repl.print(f"{agent.spec.name} has no tools.")
         return
-    rows = []
-    for definition in (tool.definition for tool in agent.tools.values()):
-        summary = next(iter(definition.description.splitlines()), "")
-        rows.append((definition.name, f"{summary}  ({agent.counter.tool(definition):,} tokens)"))
-    repl.print_rows("tools", rows)
+    repl.print_tools(
+        [
+            {"name": tool.name, "tokens": agent.weight(tool), "description": next(iter(tool.description.splitlines()), "")}
+            for tool in (tool.definition for tool in agent.tools.values())
+        ]
+    )
 
 
 def _session(repl: Repl, argument: str) -> None:

@@ -44,6 +44,11 @@ class Repl:
 
         self.console.print(rows_table(title, rows))
 
+    def print_tools(self, rows: list[dict[str, Any]]) -> None:
+        from ctxeng_cli.screen.tables import tools_table
+
+        self.console.print(tools_table(rows))
+
     def show_context(self, request: int | None) -> None:
         """The window of a request of this session, or of the last one."""
         from ctxeng_cli.core.view import context

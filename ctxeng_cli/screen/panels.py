@@ -14,8 +14,7 @@ from ctxeng_cli.screen.window import window_panel
 from ctxeng_cli.screen.words import answered_words, edit_text
 
 __all__ = [
-    "answered_text", "error_text", "evictions_panel", "message_panel", "notice_text", "plain_text",
-    "tool_line", "tool_panel", "window_panel",
+    "answered_text", "evictions_panel", "notice_text", "plain_text", "tool_line", "tool_panel", "window_panel",
 ]  # fmt: skip
 
 RESULT_LINES = 12
@@ -114,18 +113,6 @@ def cut_result(canvas: Canvas, trip: ToolTrip) -> tuple[list[Text], str]:
     return shown, f"cut here: {max(len(text) - seen, 1):,} of {len(text):,} characters are not shown here"
 
 
-def message_panel(role: str, text: str, id: str = "", tokens: int | None = None) -> RenderableType:
-    """One message in a box, its text as it is; of a very long one the head."""
-    more = len(text) - MESSAGE_CHARACTERS
-    shown = text if more <= 0 else f"{text[:MESSAGE_CHARACTERS]}\n({more:,} more characters)"
-
-    def build(canvas: Canvas) -> RenderableType:
-        count = "" if tokens is None else f"{tokens:,} tokens"
-        return box(canvas, canvas.join((canvas.line(role), canvas.line(id), count)), paragraph(canvas, shown), "green")
-
-    return Drawing(build)
-
-
 def plain_text(text: str, style: str = "") -> RenderableType:
     """Untrusted text without a box, as it is; the terminal folds it."""
     return Drawing(lambda canvas: Text(encodable(safe(text), canvas.encoding), style, overflow="fold"))
@@ -137,11 +124,6 @@ def notice_text(notice: Notice) -> RenderableType:
     more = len(notice.text) - NOTICE_CHARACTERS
     text = notice.text if more <= 0 else f"{notice.text[:NOTICE_CHARACTERS]} ({more:,} more characters)"
     return plain_text(mark + text, {"error": "bold red", "warning": "yellow"}.get(notice.level, "dim"))
-
-
-def error_text(text: str) -> RenderableType:
-    """An error message as it is."""
-    return plain_text(text, "bold red")
 
 
 def answered_text(answered: Answered) -> RenderableType:

@@ -21,9 +21,7 @@ from ctxeng_cli.core.view import Context, Part
 from ctxeng_cli.screen.drawables import EditedMessage, Evictions, Notice, ToolTrip
 from ctxeng_cli.screen.meter import share
 from ctxeng_cli.screen.panels import (
-    error_text,
     evictions_panel,
-    message_panel,
     notice_text,
     tool_line,
     tool_panel,
@@ -87,7 +85,6 @@ PICTURES: dict[str, Callable[[], list[RenderableType]]] = {
     "window_long": lambda: [window_panel(many(), max_rows=12)],
     "evictions": lambda: [evictions_panel(evicted()), evictions_panel(came_back())],
     "tools": lambda: [thing for trip in trips() for thing in (tool_line(trip), tool_panel(trip))] + [tool_panel(long_result())],
-    "messages": lambda: [message_panel("user", MARKUP, "m2", 1_044), error_text(MARKUP), notice_text(Notice("warning", ESCAPES))],
     "tables": tables,
 }
 
@@ -150,8 +147,8 @@ def test_nothing_is_markup_and_nothing_steers(hostile: str) -> None:
     edits = Evictions(hostile, 1, ((Edit("evict", (hostile,), 9, REASON), (EditedMessage(hostile, hostile, 9, hostile),)),), 9)
     things = [
         window_panel(view), window_panel(view, details=True), evictions_panel(edits), tool_panel(trip), tool_line(trip),
-        tool_line(dataclasses.replace(trip, text=None)), message_panel(hostile, hostile, hostile),
-        error_text(hostile), grid((hostile, "b"), [(hostile, hostile)], title=hostile), rows_table(hostile, [(hostile, hostile)]),
+        tool_line(dataclasses.replace(trip, text=None)), notice_text(Notice("warning", hostile)),
+        grid((hostile, "b"), [(hostile, hostile)], title=hostile), rows_table(hostile, [(hostile, hostile)]),
     ]  # fmt: skip
     for thing in things:
         for width in (40, 80, 200):
@@ -178,7 +175,7 @@ def test_all_lines_of_a_box_have_one_width(text: str, width: int) -> None:
     edits = Evictions(text, 1, ((Edit("evict", ("m1",), 9, REASON), (EditedMessage("m1", "user", 9, long),)),), 9)
     things = [
         window_panel(dataclasses.replace(view, parts=parts, agent=long, model=text)), evictions_panel(edits),
-        tool_panel(ToolTrip(text, "c", text, long, long, True, False, 0.1, 9)), message_panel("user", long, text),
+        tool_panel(ToolTrip(text, "c", text, long, long, True, False, 0.1, 9)),
     ]  # fmt: skip
     for thing in things:
         picture = draw(thing, width=width)

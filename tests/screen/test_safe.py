@@ -99,7 +99,7 @@ def test_five_megabytes_take_seconds_at_most() -> None:
         assert time.perf_counter() - started < 20, json.dumps(text[:2])
 
 
-@pytest.mark.parametrize("module", ["safe", "plain", "jsonl", "board", "words"])
+@pytest.mark.parametrize("module", ["safe", "jsonl", "board", "words"])
 def test_the_plain_path_does_not_load_rich(module: str) -> None:
     program = (
         f"import sys, ctxeng_cli.screen, ctxeng_cli.screen.{module}; sys.exit(any(n.startswith('rich') for n in sys.modules))"

@@ -1,10 +1,9 @@
-"""The live screen, the plain one and the JSON lines: what reaches the stream."""
+"""The live screen and the JSON lines: what reaches the stream."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from ctxeng_cli.core.events import Entry, Event, ModelDelta, TurnFailed, TurnFin
 from ctxeng_cli.core.messages import assistant, user
 from ctxeng_cli.screen.console import console_for
 from ctxeng_cli.screen.jsonl import JsonLines
-from ctxeng_cli.screen.plain import PlainScreen
 from ctxeng_cli.screen.stream import LiveScreen
 from tests.screen.samples import AGENT, ANSWER, Stream, added, deltas, entries, opened, sent, session
 from tests.screen.test_panels import ESCAPES, MARKUP, assert_unbroken
@@ -32,37 +30,23 @@ def live(log: list[Entry], width: int = 80, encoding: str = "utf-8", **switches:
     return stream.getvalue()
 
 
-def plain(log: list[Entry], encoding: str = "utf-8", **switches: Any) -> str:
-    stream = Stream(encoding)
-    screen = PlainScreen(stream, **switches)
-    for entry in log:
-        screen(entry)
-    return stream.getvalue()
-
-
-Screen = Callable[..., str]
-SCREENS = pytest.mark.parametrize("screen", [live, plain], ids=["live", "plain"])
-
-
 def turn(*events: Event) -> list[Entry]:
     return entries((0, [opened()]), (1, events))
 
 
-@SCREENS
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
 @pytest.mark.parametrize("text", [MARKUP, ESCAPES], ids=["B83", "B84"])
-def test_hostile_answers_are_literal_however_they_are_split(screen: Screen, text: str, size: int) -> None:
+def test_hostile_answers_are_literal_however_they_are_split(text: str, size: int) -> None:
     log = turn(*deltas(text, size), added("m1", assistant(text), 9), TurnFinished(text=text, message="m1"))
-    shown = screen(log)
+    shown = live(log)
     assert not HARMFUL.search(shown)
     assert shown.count("[bold]b[/bold]" if text is MARKUP else r"\x1b]52;c;cm0gLXJm\x07") == 1
 
 
-@SCREENS
 @pytest.mark.parametrize("text", [MARKUP, ESCAPES], ids=["B83", "B84"])
-def test_hostile_text_is_literal_in_a_replay(screen: Screen, text: str) -> None:
+def test_hostile_text_is_literal_in_a_replay(text: str) -> None:
     failed = TurnFailed(error=text, message=text)
-    shown = screen(turn(added("m1", user(text), 9), added("m2", assistant(text), 9), failed), questions=True, view="full")
+    shown = live(turn(added("m1", user(text), 9), added("m2", assistant(text), 9), failed), questions=True, view="full")
     assert not HARMFUL.search(shown)
     assert shown.replace("\n", "").count("[/link]" if text is MARKUP else "cm0gLXJm") == 4
 
@@ -72,7 +56,6 @@ def test_hostile_text_is_literal_in_a_replay(screen: Screen, text: str) -> None:
 def test_no_delta_steers_the_terminal(pieces: list[str]) -> None:
     log = turn(*(ModelDelta(text=piece) for piece in pieces), added("m1", assistant("".join(pieces)), 9))
     assert not HARMFUL.search(live(log))
-    assert not HARMFUL.search(plain(log))
 
 
 @pytest.mark.parametrize("width", [40, 80, 140])
@@ -87,9 +70,8 @@ def test_a_session_is_drawn_unbroken(width: int, view: str) -> None:
             assert ("get_climate" in shown) == (view != "off")
 
 
-@SCREENS
-def test_a_logged_session_looks_like_the_live_one(screen: Screen) -> None:
-    assert screen(session(streamed=True), view="full") == screen(session(streamed=False), view="full")
+def test_a_logged_session_looks_like_the_live_one() -> None:
+    assert live(session(streamed=True), view="full") == live(session(streamed=False), view="full")
 
 
 def test_the_view_may_change_while_it_runs() -> None:
