@@ -1,4 +1,4 @@
-"""Boxes for what happens in a session, each a pure function of data: evictions, tool round trips, messages, notices."""
+"""Boxes for what happens in a session, each a pure function of data: evictions, tool round trips, notices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ __all__ = [
 RESULT_LINES = 12
 RESULT_CHARACTERS = 1_200
 NOTICE_CHARACTERS = 4_000
-MESSAGE_CHARACTERS = 20_000
 NAMED = 12
 """Messages that an eviction lists one by one."""
 
