@@ -155,11 +155,11 @@ def _show(io: Io, view: Context, part: str | None, payload: bool, json: bool) ->
     elif json:
         io.json(context_json(view))
     else:
-        from ctxeng_cli.screen.panels import window_panel
+        from ctxeng_cli.screen.panels import LISTED, window_panel
         from ctxeng_cli.screen.tables import lint_table, stages_table
 
         console = io.console()
-        console.print(window_panel(view, view_mode="full"))
+        console.print(window_panel(view, view_mode="full", max_rows=LISTED if io.draws else None))
         if view.stages:
             console.print(stages_table(view.stages))
         if view.lint:

@@ -52,7 +52,7 @@ class Repl:
     def show_context(self, request: int | None) -> None:
         """The window of a request of this session, or of the last one."""
         from ctxeng_cli.core.view import context
-        from ctxeng_cli.screen.panels import window_panel
+        from ctxeng_cli.screen.panels import LISTED, window_panel
 
         session = self.session
         sent = session.wires.history(session.agent).last_request
@@ -74,7 +74,9 @@ class Repl:
             self.print(f"there is no request {request}; the session has {session.wires.history(session.agent).requests}")
             return
         self.console.print(
-            window_panel(context(state, session.agent.spec.name, sent, turn, session.agent.counter), view_mode="full")
+            window_panel(
+                context(state, session.agent.spec.name, sent, turn, session.agent.counter), view_mode="full", max_rows=LISTED
+            )
         )
 
     def retry(self) -> None:

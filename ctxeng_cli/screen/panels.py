@@ -14,9 +14,11 @@ from ctxeng_cli.screen.window import window_panel
 from ctxeng_cli.screen.words import answered_words, edit_text
 
 __all__ = [
-    "answered_text", "evictions_panel", "notice_text", "plain_text", "tool_line", "tool_panel", "window_panel",
+    "LISTED", "answered_text", "evictions_panel", "notice_text", "plain_text", "tool_line", "tool_panel", "window_panel",
 ]  # fmt: skip
 
+LISTED = 400
+"""Parts that a person at a terminal is shown of one window; a pipe and --json get all, and --part any."""
 RESULT_LINES = 12
 RESULT_CHARACTERS = 1_200
 NOTICE_CHARACTERS = 4_000

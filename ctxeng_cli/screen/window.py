@@ -64,8 +64,9 @@ class _Folded:
 def part_lines(canvas: Canvas, parts: Sequence[Part], max_rows: int | None = None) -> list[Text]:
     """The table of parts: one line each, two where it is narrow; what a rule did stands below its part."""
     lines: list[Text] = []
+    ids = max([4, *(len(part.id) for part in parts[-1:])])
     if canvas.inner >= NARROW:
-        lines.append(_wide(canvas, ("part", "kind", "tokens", "state", "source", "preview"), "bold"))
+        lines.append(_wide(canvas, ids, ("part", "kind", "tokens", "state", "source", "preview"), "bold"))
     for row in _chosen(parts, max_rows):
         if isinstance(row, _Folded):
             gone = sum(part.state in GONE for part in row.parts)
@@ -74,7 +75,7 @@ def part_lines(canvas: Canvas, parts: Sequence[Part], max_rows: int | None = Non
             text = f"{canvas.ellipsis} {len(row.parts):,} parts more, {tokens:,} tokens{ghosts}"
             lines += [Text(line, "dim") for line in fold(text, canvas.inner)]
         else:
-            lines += _part(canvas, row)
+            lines += _part(canvas, ids, row)
     return lines
 
 
@@ -101,16 +102,17 @@ def _chosen(parts: Sequence[Part], max_rows: int | None) -> list[Part | _Folded]
     return [*rows, _Folded(tuple(folded))] if folded else rows
 
 
-def _part(canvas: Canvas, part: Part) -> list[Text]:
+def _part(canvas: Canvas, ids: int, part: Part) -> list[Text]:
+    """One part; `ids` cells are kept for its id."""
     gone = part.state in GONE
     style = "dim" if gone else ""
     source = source_label(part.source, part.message)
     id, kind, state, preview = (canvas.line(text) for text in (part.id, part.kind, part.state, part.preview))
     tokens = f"{part.tokens:,}"
     if canvas.inner >= NARROW:
-        lines = [_wide(canvas, (id, kind, tokens, state, source, preview), style)]
+        lines = [_wide(canvas, ids, (id, kind, tokens, state, source, preview), style)]
     else:
-        columns = (canvas.pad(id, 4), canvas.pad(kind, 11), canvas.pad(tokens, 8, right=True), state)
+        columns = (canvas.pad(id, ids), canvas.pad(kind, 11), canvas.pad(tokens, 8, right=True), state)
         lines = [Text(canvas.cut(" ".join(columns), canvas.inner), style)]
         below = canvas.join((_tail(canvas, source, 18), preview))
         lines += [Text("  " + canvas.cut(below, canvas.inner - 2), style)] if below else []
@@ -119,15 +121,15 @@ def _part(canvas: Canvas, part: Part) -> list[Text]:
         lines += [Text("  " + line, style or "yellow") for line in fold(canvas.line(text), canvas.inner - 2)]
     fill = KINDS.get(part.kind, OTHER)
     if not gone:
-        lines[0].stylize(fill.style.partition(" on ")[2], 5, 5 + min(len(kind), 11))
+        lines[0].stylize(fill.style.partition(" on ")[2], ids + 1, ids + 1 + min(len(kind), 11))
     return lines
 
 
-def _wide(canvas: Canvas, row: tuple[str, str, str, str, str, str], style: str) -> Text:
+def _wide(canvas: Canvas, ids: int, row: tuple[str, str, str, str, str, str], style: str) -> Text:
     id, kind, tokens, state, source, preview = row
     wide = canvas.inner >= 110
     columns = (
-        canvas.pad(id, 4),
+        canvas.pad(id, ids),
         canvas.pad(kind, 11),
         canvas.pad(tokens, 9 if wide else 7, right=True),
         canvas.pad(state, 10 if wide else 9),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 
 import pytest
 
+from ctxeng_cli.session import FileStore, open_session
+from ctxeng_cli.spec import load
 from tests.commands import ROOT, Terminal, ctxeng, in_terminal
 from tests.terminal.test_repl import panels
 
@@ -84,3 +87,21 @@ def test_no_window_is_drawn_where_none_is_wanted(home: Path) -> None:
     bar = in_terminal("replay", "s", "--view", "bar", home=home)
     assert "preview" not in bar.screen
     assert len(panels(bar.screen, 80)) >= 3
+
+
+def test_a_long_window_is_folded_for_a_person_and_whole_for_a_pipe(home: Path, tmp_path: Path) -> None:
+    """Hundreds of ghosts: the ends of the list with ids that --part takes, and a line of sums for the rest."""
+    store = FileStore(tmp_path / ".local/share/ctxeng")
+    session = open_session(load(ROOT / "agents.yaml"), "guide", store=store, id="long", environ={})
+    for number in range(600):
+        asyncio.run(session.say(f"Fact {number}: it is so."))
+    session.close()
+    shown = in_terminal("inspect-context", "--session", "long", home=tmp_path, size=(100, 40)).screen
+    assert "parts more" in shown
+    assert len(shown.splitlines()) < 600
+    newest = re.findall(r"│ (p\d+) +overhead", shown)
+    assert newest != []
+    piped = ctxeng("inspect-context", "--session", "long", home=tmp_path).out
+    assert "parts more" not in piped
+    assert "Fact 0: it is so." in piped
+    assert ctxeng("inspect-context", "--session", "long", "--part", "m2", home=tmp_path).out == "Fact 0: it is so.\n"
