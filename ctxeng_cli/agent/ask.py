@@ -229,6 +229,7 @@ async def _send(agent: Agent, wires: Wires, request: Request) -> Message:
             cost=answer.cost,
             duration_s=duration,
             finish_reason=answer.finish_reason,
+            served=answer.served,
         )
     )
     return added.message

@@ -12,6 +12,7 @@ from ctxeng_cli.cli.options import File, Json, Model, SessionId, Variables, Wind
 if TYPE_CHECKING:
     from ctxeng_cli.agent import Outcome
     from ctxeng_cli.cli.io import Io
+    from ctxeng_cli.core.events import Entry
     from ctxeng_cli.session import Session
 
 VIEWS = ("full", "bar", "off")
@@ -100,6 +101,7 @@ def _open(
 def _one_turn(io: Io, session: Session, text: str, view: str | None, json: bool, payload: bool) -> int:
     """One turn. stdout gets the answer, or the events; at a terminal the panels too."""
     import asyncio
+    from functools import partial
 
     from ctxeng_cli.session.open import run_cancellable
 
@@ -113,6 +115,7 @@ def _one_turn(io: Io, session: Session, text: str, view: str | None, json: bool,
     elif io.draws:
         session.journal.observers.append(_screen(io, session, view or "full"))
     else:
+        session.journal.observers.append(partial(_tell, io))
         if view in ("full", "bar"):
             session.journal.observers.append(_screen(io, session, view, answers=False))
         if session.fresh:
@@ -132,6 +135,17 @@ def _one_turn(io: Io, session: Session, text: str, view: str | None, json: bool,
     if json is False and io.draws and session.fresh:
         io.say(f"session {session.id}; go on with: ctxeng chat {session.agent.spec.name} --session {session.id}")
     return ExitCode.OK
+
+
+def _tell(io: Io, entry: Entry) -> None:
+    """What one who sees no panels must know while a turn runs: why it takes so long, and who answered instead."""
+    from ctxeng_cli.core.events import ModelAnswered, ModelRetried
+
+    event = entry.event
+    if isinstance(event, ModelRetried):
+        io.say(f"{event.reason} Trying again in {event.wait_s:g} s.")
+    elif isinstance(event, ModelAnswered) and event.served:
+        io.say(f"answered by {event.served}, another model than was asked for")
 
 
 def _say_failure(io: Io, session: Session, outcome: Outcome) -> None:

@@ -211,7 +211,10 @@ class ModelRetried(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswered(Event):
-    """A model has answered; `message` is the id of what it said. `cost` in US dollars, None where no price is known."""
+    """A model has answered; `message` is the id of what it said. `cost` in US dollars, None where no price is known.
+
+    `served` is the name under which the server answered, where that is another model than was asked for.
+    """
 
     type: ClassVar[str] = "model.answered"
     message: str
@@ -219,6 +222,7 @@ class ModelAnswered(Event):
     cost: float | None = None
     duration_s: float = 0.0
     finish_reason: str = "stop"
+    served: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,13 +20,14 @@ Observer = Callable[[Entry], None]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model said. `cost` in US dollars, None where unknown."""
+    """What a model said. `cost` in US dollars, None where unknown; `served` where another model answered than was asked."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
     finish_reason: str = "stop"
     cost: float | None = None
+    served: str | None = None
 
 
 class Model(Protocol):

@@ -156,6 +156,7 @@ class LiteLLM:
             usage=usage_of(pieces.usage),
             finish_reason=pieces.finish_reason or ("tool_calls" if calls else "stop"),
             cost=self._cost(litellm, model, pieces.usage),
+            served=another(model, pieces.model),
         )
 
     def _cost(self, litellm: Any, model: str, usage: Any) -> float | None:
@@ -193,6 +194,14 @@ def served(api_base: str, key: str | None) -> list[str]:
             return [str(model["id"]) for model in json.loads(reply.read(1_000_000))["data"]]
     except (OSError, ValueError, KeyError, TypeError):
         return []
+
+
+def another(model: str, served: str | None) -> str | None:
+    """The server's name for its model, where it is not what was asked for. A dated snapshot of it is; many servers of
+    one's own answer to any name."""
+    asked = bare(model)
+    same = not served or served.startswith(asked) or asked.endswith(served)
+    return None if same else served
 
 
 def sendable(value: Any) -> Any:

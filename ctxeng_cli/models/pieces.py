@@ -24,12 +24,13 @@ class Call:
 
 
 class Pieces:
-    """What has come so far. `usage` is None until the server reports it."""
+    """What has come so far. `usage` is None until the server reports it, `model` is the name that the server gives itself."""
 
     def __init__(self) -> None:
         self.text: list[str] = []
         self.calls: list[Call] = []
         self.usage: Any = None
+        self.model: str | None = None
         self.finish_reason: str | None = None
         self._at: dict[int, Call] = {}
 
@@ -42,6 +43,7 @@ class Pieces:
         """Take a chunk in; answer the text that is new in it."""
         if usage := getattr(chunk, "usage", None):
             self.usage = usage
+        self.model = (getattr(chunk, "_hidden_params", None) or {}).get("provider_response_model") or self.model
         choices = getattr(chunk, "choices", None)
         if not choices:
             return ""

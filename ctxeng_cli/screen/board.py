@@ -206,7 +206,7 @@ class Board:
         return []
 
     def _answered(self, entry: Entry, event: ModelAnswered) -> list[Drawable]:
-        return [Answered(entry.agent, event.usage, event.cost, event.duration_s, event.finish_reason)]
+        return [Answered(entry.agent, event.usage, event.cost, event.duration_s, event.finish_reason, event.served)]
 
 
 def _change(key: str, before: Any, after: Any) -> str:

@@ -107,6 +107,7 @@ class Answered:
     cost: float | None
     duration_s: float
     finish_reason: str
+    served: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

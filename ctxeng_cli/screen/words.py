@@ -123,4 +123,5 @@ def answered_words(answered: Answered) -> list[str]:
     words += [f"{usage.cached:,} cached"] if usage.cached else []
     words += [f"${answered.cost:,.4f}"] if answered.cost is not None else []
     words += [f"{answered.duration_s:,.1f} s"]
+    words += [f"answered by {answered.served}, another model than was asked for"] if answered.served else []
     return [*words, answered.finish_reason] if answered.finish_reason not in ("stop", "tool_calls", "") else words

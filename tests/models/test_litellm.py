@@ -8,6 +8,7 @@ import json
 import time
 import urllib.request
 from collections.abc import Coroutine, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -17,7 +18,9 @@ from ctxeng_cli.core.errors import ModelError, SessionError
 from ctxeng_cli.core.events import Event, ModelDelta, ModelRetried, Usage
 from ctxeng_cli.core.ports import Answer
 from ctxeng_cli.core.request import Request, ToolDefinition
-from ctxeng_cli.models.litellm import LiteLLM, warm
+from ctxeng_cli.models.litellm import LiteLLM, another, warm
+from tests.commands import ctxeng
+from tests.contract import events
 from tests.models.server import Provider, bare_environment, closed_port, json_reply, provider, silent_reply, stream_reply
 
 pytestmark = pytest.mark.xdist_group("llama")
@@ -81,6 +84,27 @@ def test_usage_is_what_the_server_reports(llama: str) -> None:
     assert answer.usage.input == reported["prompt_tokens"] > 0
     assert answer.usage.output == reported["completion_tokens"] > 0
     assert answer.usage.cached == reported["prompt_tokens_details"]["cached_tokens"] > 0
+
+
+def test_a_server_that_answers_to_any_name_is_found_out(llama: str) -> None:
+    """llama-server serves its one model whatever it is asked for; that another one answered is told."""
+    assert run(client(llama).answer(ask("Say hi."), lambda _: None)).served is None
+    asked_for_another = LiteLLM("openai/nope", api_base=llama, environ={})
+    assert run(asked_for_another.answer(ask("Say hi.", "openai/nope"), lambda _: None)).served == "smollm2"
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "served", "told"),
+    [
+        ("openai/gpt-5-mini", "gpt-5-mini-2025-08-07", None),
+        ("openai/smollm2", "smollm2", None),
+        ("openrouter/openai/gpt-5", "openai/gpt-5", None),
+        ("openai/nope", None, None),
+        ("openai/nope", "smollm2", "smollm2"),
+    ],
+)
+def test_another_model_is_told_and_a_dated_name_is_not(asked_for: str, served: str | None, told: str | None) -> None:
+    assert another(asked_for, served) == told
 
 
 def test_a_turn_cancelled_in_mid_stream_ends_at_once_and_the_server_answers_the_next(llama: str) -> None:
@@ -394,3 +418,25 @@ def test_many_turns_leave_nothing_behind(llama: str, capfd: pytest.CaptureFixtur
     gc.collect()
     out, err = capfd.readouterr()
     assert (out, err) == ("", "")
+
+
+# Through the command
+
+
+def test_the_command_talks_to_a_real_server(llama: str, tmp_path: Path) -> None:
+    (tmp_path / "agents.yaml").write_text(
+        f"version: 1\nmodels: {{mine: {{model: openai/smollm2, api_base: '{llama}', max_output: 40, temperature: 0}}}}\n"
+        "agents: {a: {model: mine, system: You are brief., memory: {window: tokens:600}}}\n"
+    )
+    ran = ctxeng("chat", "a", "-m", "Name three colours.", "--json", "--session", "s", cwd=tmp_path, home=tmp_path / "home")
+    assert ran.exit == 0, ran.err
+    seen = events(ran.out)
+    (finished,) = [e for e in seen if e["type"] == "turn.finished"]
+    (answered,) = [e for e in seen if e["type"] == "model.answered"]
+    assert "".join(e["text"] for e in seen if e["type"] == "model.delta") == finished["text"] != ""
+    assert answered["usage"]["input"] > 10
+    assert "served" not in answered
+    again = ctxeng("chat", "a", "-c", "-m", "Name three more.", "--model", "openai/nope", cwd=tmp_path, home=tmp_path / "home",
+                   env={"OPENAI_API_BASE": llama})  # fmt: skip
+    assert (again.exit, bool(again.out.strip())) == (0, True), again.err
+    assert "answered by smollm2, another model than was asked for" in again.err
