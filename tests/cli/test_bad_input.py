@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -293,3 +294,20 @@ def test_a_reader_that_leaves_ends_the_command_quietly(project: Path, home: Path
     assert ended.returncode in (0, 1)
     assert "Traceback" not in ended.stderr
     assert "Exception ignored" not in ended.stderr
+
+
+def test_ctrl_c_ends_a_single_turn_in_order(project: Path, home: Path) -> None:
+    process = subprocess.Popen(
+        [*CTXENG, "chat", "slow", "-m", "Go", "--session", "s", "--json"], cwd=project, env=environment(home),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    while '"request.sent"' not in process.stdout.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert [body["type"] for body in events(out)][-2:] == ["window.edited", "turn.failed"]
+    assert "cancelled" in err
+    assert "Traceback" not in err
+    assert run(project, home, "chat", "slow", "-m", "Again", "--session", "s").out == "Late.\n"
