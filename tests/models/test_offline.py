@@ -131,7 +131,11 @@ TOOLS = st.builds(
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(st.tuples(st.sampled_from([system, user, assistant]), TEXTS), max_size=5), st.lists(TOOLS, max_size=2, unique_by=lambda tool: tool.name), TEXTS)
+@given(
+    st.lists(st.tuples(st.sampled_from([system, user, assistant]), TEXTS), max_size=5),
+    st.lists(TOOLS, max_size=2, unique_by=lambda tool: tool.name),
+    TEXTS,
+)
 def test_it_answers_anything_with_text_or_with_calls_that_are_json(
     before: list[tuple[Any, str]], tools: list[ToolDefinition], question: str
 ) -> None:
