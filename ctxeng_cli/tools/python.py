@@ -160,6 +160,9 @@ def _typed_arguments(function: Callable[..., Any]) -> Any:
 def _definition(function: Callable[..., Any], schema: dict[str, Any]) -> ToolDefinition:
     from pydantic_core import to_jsonable_python
 
+    name = getattr(function, "__name__", "tool")
+    if not _NAME.fullmatch(name):
+        raise ToolError(f'no provider takes a tool named {name}: only A to Z, a to z, digits, "_" and "-". Rename the function.')
     schema.pop("title", None)
     schema.setdefault("properties", {})
     for parameter in inspect.signature(function).parameters.values():
@@ -168,9 +171,13 @@ def _definition(function: Callable[..., Any], schema: dict[str, Any]) -> ToolDef
             field.pop("title", None)
             if parameter.default is not parameter.empty and parameter.default is not None:
                 field["default"] = to_jsonable_python(parameter.default, fallback=str)
-    return ToolDefinition(getattr(function, "__name__", "tool"), _summary(inspect.getdoc(function) or ""), schema)
+    return ToolDefinition(name, _summary(inspect.getdoc(function) or ""), schema)
 
 
+_GOOGLE = re.compile(r"\s{1,8}(\w+)(?:\s*\([^)]*\))?:\s*(.*)$")
+_NUMPY = re.compile(r"(\w+)(?:\s*:.*)?()$")
+_UNDERLINE = re.compile(r"-{3,}\s*$")
+_NAME = re.compile("[a-zA-Z0-9_-]{1,64}")  # OC003
 _SECTION = re.compile(r"^(args|arguments|parameters|params|returns?|raises|yields|examples?|notes?)\s*:?\s*$", re.IGNORECASE)
 
 
@@ -185,19 +192,19 @@ def _summary(doc: str) -> str:
 
 
 def _parameter_descriptions(doc: str) -> dict[str, str]:
-    """Descriptions of parameters in Google's style (`Args:`), or reST's (`:param x:`)."""
+    """Descriptions of parameters in the styles of Google (`Args:`), NumPy (underlined `Parameters`) and reST (`:param x:`)."""
     found: dict[str, str] = {name: text.strip() for name, text in re.findall(r":param (?:\w+ )?(\w+):\s*(.+)", doc)}
-    inside, last = False, ""
+    inside, entry, last = False, _GOOGLE, ""
     for line in doc.splitlines():
         if _SECTION.match(line):
-            inside, last = line.strip().lower().startswith(("arg", "param")), ""
-        elif inside:
-            entry = re.match(r"^\s{1,8}(\w+)(?:\s*\([^)]*\))?:\s*(.*)$", line)
-            if entry:
-                last = entry[1]
-                found[last] = entry[2].strip()
-            elif last and line.strip():
-                found[last] = f"{found[last]} {line.strip()}"
+            inside, entry, last = line.strip().lower().startswith(("arg", "param")), _GOOGLE, ""
+        elif inside and _UNDERLINE.match(line):
+            entry = _NUMPY
+        elif inside and (named := entry.match(line)):
+            last = named[1]
+            found[last] = (named[2] or "").strip()
+        elif inside and last and line.strip():
+            found[last] = f"{found[last]} {line.strip()}".strip()
     return found
 
 
