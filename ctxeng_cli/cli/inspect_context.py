@@ -69,7 +69,7 @@ def view_of(
     """Fold up to the request and look. Raises `error` when there is none such."""
     from ctxeng_cli.core.events import RequestSent
     from ctxeng_cli.core.history import State
-    from ctxeng_cli.core.tokens import Counter
+    from ctxeng_cli.core.tokens import counter_named
     from ctxeng_cli.core.view import context
 
     def fits(entry: Entry) -> bool:
@@ -94,7 +94,7 @@ def view_of(
             break
         state.apply(entry)
     spec = state.spec
-    counter = Counter(spec.tokenizer, spec.exact) if spec else Counter("o200k_base", False)
+    counter = counter_named(spec.tokenizer, spec.exact) if spec else counter_named("", False)
     return context(state, target.agent, target.event, target.turn, counter)
 
 

@@ -94,16 +94,16 @@ def play(io: Io, entries: list[Entry], view: str, chosen: list[Entry] | None = N
     """Draw entries as chat drew them; those that are not chosen are folded without being drawn."""
     from ctxeng_cli.core.events import SessionOpened, SpecChanged, TurnFailed, TurnFinished
     from ctxeng_cli.core.history import State
-    from ctxeng_cli.core.tokens import Counter
+    from ctxeng_cli.core.tokens import counter_named
     from ctxeng_cli.screen.stream import LiveScreen
 
     state = State()
-    screen = LiveScreen(io.console(), view=view, counter=Counter("o200k_base", True), state=state, answers=True, questions=True)
+    screen = LiveScreen(io.console(), view=view, counter=counter_named("", False), state=state, answers=True, questions=True)
     wanted = {e.seq for e in (entries if chosen is None else chosen)}
     for entry in entries:
         state.apply(entry)
         if isinstance(entry.event, SessionOpened | SpecChanged):
-            screen.counter = Counter(entry.event.tokenizer, entry.event.exact)
+            screen.counter = counter_named(entry.event.tokenizer, entry.event.exact)
         if entry.seq in wanted:
             screen(entry)
             if step and isinstance(entry.event, TurnFinished | TurnFailed) and not _next(io):

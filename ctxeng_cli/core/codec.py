@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ from functools import cache
 from typing import Any
 
 from ctxeng_cli.core.events import EVENTS, SCHEMA, Entry, Event, RequestSent, Unknown
-from ctxeng_cli.core.messages import Block, Image, Message, Text, Thinking, ToolCall, expand
+from ctxeng_cli.core.messages import Block, Image, Message, Role, Text, Thinking, ToolCall, check_refs, expand
 
 _RENAMED = {"part.defined": {"part": "kind"}}
 _ENVELOPE = ("schema", "seq", "type", "turn", "agent", "at")
@@ -139,32 +140,41 @@ def _event(kind: str, data: dict[str, Any]) -> Event:
         return Unknown(name=kind, data=data)
     for ours, theirs in _RENAMED.get(kind, {}).items():
         data[ours] = data.pop(theirs)
-    return typing.cast(Event, _build(cls, data))
+    event = typing.cast(Event, _build(cls, data))
+    if isinstance(event, RequestSent):
+        check_refs((*event.window, *event.parts))
+        for key, value in event.budget.items():
+            if value is not None:
+                (_text if key == "unit" else _integer)(value)
+    return event
 
 
 def _build(cls: type, data: Mapping[str, Any]) -> Any:
+    data = _mapping(data)
     return cls(**{f.name: f.read(data[f.name]) for f in _fields(cls) if f.name in data})
 
 
 def message_from_json(body: Mapping[str, Any]) -> Message:
-    """Undo `message_json`."""
+    """Undo `message_json`. Raises ValueError or TypeError for what is no message."""
     blocks = body.get("content")
     content: tuple[Block, ...]
     if blocks is None:
-        content = (Text(body["text"]),) if body.get("text") else ()
+        content = (Text(_text(body["text"])),) if body.get("text") else ()
     else:
         kinds: dict[str, type[Text] | type[Image] | type[Thinking]] = {"text": Text, "image": Image, "thinking": Thinking}
-        content = tuple(kinds[b["type"]](**{k: v for k, v in b.items() if k != "type"}) for b in blocks)
-    calls = tuple(ToolCall(c["id"], c["name"], c["arguments"]) for c in body.get("tool_calls", ()))
+        content = tuple(_build(kinds[block["type"]], block) for block in blocks)
+    calls = tuple(_build(ToolCall, call) for call in body.get("tool_calls", ()))
+    if not _ID.fullmatch(_text(body["id"])):
+        raise ValueError(f"no message id: {body['id']!r}")
     return Message(
-        body["role"],
+        _choice(typing.get_args(Role))(body["role"]),
         content,
         id=body["id"],
         tool_calls=calls,
-        tool_call_id=body.get("tool_call_id"),
-        name=body.get("name"),
+        tool_call_id=_maybe_text(body.get("tool_call_id")),
+        name=_maybe_text(body.get("name")),
         is_error=bool(body.get("is_error", False)),
-        extra=body.get("extra", {}),
+        extra=_mapping(body.get("extra", {})),
     )
 
 
@@ -192,18 +202,79 @@ def _fields(cls: type) -> tuple[_Field, ...]:
 
 
 def _reader(hint: Any) -> Callable[[Any], Any]:
+    """How a value of that annotation is read from JSON. Raises ValueError or TypeError for a value of another type: a fold
+    never fails, so what it folds is checked here."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if hint is Message:
         return message_from_json
+    if hint in _PLAIN:
+        return _PLAIN[hint]
     if dataclasses.is_dataclass(hint):
         return lambda value: _build(typing.cast(type, hint), value)
+    if origin is typing.Literal:
+        return _choice(args)
     if origin in (types.UnionType, typing.Union):
         inner = _reader(next(a for a in args if a is not type(None)))
         return lambda value: None if value is None else inner(value)
     if origin is tuple:
         item = _reader(args[0])
-        return lambda value: tuple(item(v) for v in value)
+        return lambda value: tuple(item(v) for v in _list(value))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         item = _reader(args[1])
-        return lambda value: {k: item(v) for k, v in value.items()}
+        return lambda value: {k: item(v) for k, v in _mapping(value).items()}
     return lambda value: value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"no text: {value!r}")
+    return value
+
+
+def _maybe_text(value: Any) -> str | None:
+    return None if value is None else _text(value)
+
+
+def _integer(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > _LARGEST:
+        raise TypeError(f"no whole number: {value!r}")
+    return value
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) <= _LARGEST:
+        raise TypeError(f"no number: {value!r}")
+    return value
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"neither true nor false: {value!r}")
+    return value
+
+
+def _list(value: Any) -> Any:
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"no list: {value!r}")
+    return value
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"no object: {value!r}")
+    return value
+
+
+def _choice(words: tuple[Any, ...]) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if value not in words:
+            raise ValueError(f"{value!r} is none of {words}")
+        return value
+
+    return read
+
+
+_ID = re.compile("m[1-9][0-9]{0,8}")
+_LARGEST = 2**53
+"""What JSON's readers agree on."""
+_PLAIN: dict[Any, Callable[[Any], Any]] = {str: _text, int: _integer, float: _number, bool: _truth}

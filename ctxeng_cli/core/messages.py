@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -123,3 +124,21 @@ def expand(refs: tuple[str, ...]) -> tuple[str, ...]:
         else:
             long.append(ref)
     return tuple(long)
+
+
+_REF = re.compile(r"m([1-9]\d{0,8})(?:\.\.m([1-9]\d{0,8}))?|(?:m[1-9]\d{0,8}=)?#[0-9a-f]{1,64}")
+_LONGEST = 10_000_000
+"""Messages that a range of a log may stand for: one of a hostile log must not fill the memory."""
+
+
+def check_refs(refs: tuple[str, ...]) -> None:
+    """Raises ValueError for what `expand` could not read, or would unfold to more than any session holds."""
+    total = 0
+    for ref in refs:
+        found = _REF.fullmatch(ref)
+        if found is None:
+            raise ValueError(f"no reference to a message or a text: {ref!r}")
+        if found[2]:
+            total += int(found[2]) - int(found[1])
+            if int(found[2]) <= int(found[1]) or total > _LONGEST:
+                raise ValueError(f"no range of messages: {ref!r}")

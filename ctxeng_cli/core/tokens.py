@@ -134,6 +134,15 @@ class Counter:
         return 12 if any(True for _ in tools) else 0
 
 
+_ENCODINGS = ("o200k_base", "cl100k_base", "p50k_base")
+"""Those whose vocabularies lie on this disk."""
+
+
+def counter_named(name: str, exact: bool) -> Counter:
+    """The counter that a log names. One that is not known here stands for an estimate."""
+    return Counter(name, exact) if name in _ENCODINGS else Counter("o200k_base", False)
+
+
 _CL100K = ("gpt-4-", "gpt-3.5", "text-embedding-")
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ctxeng_cli.core.budget import Reason
+from ctxeng_cli.core.errors import InputError
 from ctxeng_cli.core.events import Finding, RequestSent, Source, StageFinished
 from ctxeng_cli.core.history import History, State
 from ctxeng_cli.core.messages import Message, expand
@@ -61,10 +62,16 @@ class Context:
 
 
 def rebuild(state: State, agent: str, sent: RequestSent) -> Request:
-    """The request as it went out, from the log alone; its fingerprint equals `sent.fingerprint`."""
+    """The request as it went out, from the log alone; its fingerprint equals `sent.fingerprint`.
+
+    Raises InputError where the log has lost what the request names.
+    """
     import json
 
     history = state.history(agent)
+    lost = sorted(_named(sent) - history.messages.keys() - state.texts.keys())
+    if lost:
+        raise InputError(f"request {sent.request} can't be shown: the log has lost {', '.join(lost[:8])}")
     messages: list[Message] = []
     tools: list[ToolDefinition] = []
     for ref in expand(sent.parts):
@@ -72,12 +79,20 @@ def rebuild(state: State, agent: str, sent: RequestSent) -> Request:
         if id.startswith("#"):
             defined = state.texts[id]
             if defined.part == "tools":
-                body = json.loads(defined.text)
-                tools.append(ToolDefinition(body["name"], body["description"], body["parameters"]))
+                try:
+                    body = json.loads(defined.text)
+                    tools.append(ToolDefinition(body["name"], body["description"], body["parameters"]))
+                except (ValueError, TypeError, KeyError):
+                    raise InputError(f"request {sent.request} can't be shown: {id} is no tool's definition") from None
         else:
             message = history.messages[id]
             messages.append(message.with_text(state.texts[stand_in].text) if stand_in else message)
     return Request(tuple(messages), tuple(tools), None, dict(sent.parameters))
+
+
+def _named(sent: RequestSent) -> set[str]:
+    """All ids and hashes that a request names."""
+    return {name for ref in expand(sent.parts) for name in ref.split("=")}
 
 
 def context(state: State, agent: str, sent: RequestSent, turn: int, counter: Counter) -> Context:

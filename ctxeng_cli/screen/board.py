@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ctxeng_cli.core.budget import Edit
+from ctxeng_cli.core.errors import InputError
 from ctxeng_cli.core.events import (
     Entry,
     Event,
@@ -32,7 +33,7 @@ from ctxeng_cli.core.events import (
 )
 from ctxeng_cli.core.history import History, State
 from ctxeng_cli.core.messages import ranges
-from ctxeng_cli.core.tokens import Counter, counter_for
+from ctxeng_cli.core.tokens import Counter, counter_for, counter_named
 from ctxeng_cli.core.view import context
 from ctxeng_cli.screen.drawables import (
     AnswerDone,
@@ -128,11 +129,11 @@ class Board:
         if not self.windows:
             return []
         spec = self.state.spec
-        counter = self.counter or (Counter(spec.tokenizer, spec.exact) if spec else counter_for("offline"))
+        counter = self.counter or (counter_named(spec.tokenizer, spec.exact) if spec else counter_for("offline"))
         try:
             return [Window(context(self.state, entry.agent, event, entry.turn, counter))]
-        except (KeyError, ValueError, TypeError) as error:  # a log with holes: say so, go on
-            return [Notice("warning", f"the window of request {event.request} can't be rebuilt: {type(error).__name__} {error}")]
+        except InputError as error:  # a log with holes: say so, go on
+            return [Notice("warning", str(error))]
 
     def _called(self, entry: Entry, event: ToolCalled) -> list[Drawable]:
         trip = ToolTrip(entry.agent, event.id, event.name, event.arguments)

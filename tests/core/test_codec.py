@@ -41,6 +41,7 @@ MESSAGES = st.builds(
 )
 st.register_type_strategy(str, TEXTS)
 st.register_type_strategy(Message, MESSAGES)
+st.register_type_strategy(int, st.integers(-(2**53), 2**53))
 st.register_type_strategy(float, st.floats(0, 1e6))
 
 
@@ -50,7 +51,7 @@ def _event(kind: str) -> st.SearchStrategy[Event]:
         "inputs": st.dictionaries(TEXTS, JSONS, max_size=2),
         "keys": st.dictionaries(TEXTS, JSONS, max_size=2),
         "difference": st.dictionaries(TEXTS, st.tuples(JSONS, JSONS), max_size=2),
-        "budget": st.dictionaries(TEXTS, JSONS, max_size=2),
+        "budget": st.fixed_dictionaries({"unit": TEXTS, "limit": st.none() | st.integers(0, 99), "used": st.integers(0, 99)}),
         "parameters": st.dictionaries(TEXTS, JSONS, max_size=2),
         "payload": st.none() | st.dictionaries(TEXTS, JSONS, min_size=1, max_size=2),
         "window": st.lists(IDS, max_size=4).map(tuple),

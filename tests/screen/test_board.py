@@ -158,7 +158,7 @@ def test_unknown_events_are_counted() -> None:
 
 
 def test_a_log_with_holes_is_told_and_does_not_stop_the_drawing() -> None:
-    assert notices(sent(1, ("m9",), 5)) == ["the window of request 1 can't be rebuilt: KeyError '#tool'"]
+    assert notices(sent(1, ("m9",), 5)) == ["request 1 can't be shown: the log has lost #tool, m9"]
 
 
 def test_no_window_is_assembled_where_nobody_looks() -> None:
