@@ -18,6 +18,8 @@ from ctxeng_cli.core.ports import Answer
 from ctxeng_cli.core.request import Request
 from ctxeng_cli.core.tokens import PRIMING, Counter
 
+LONGEST_DELAY_S = 3600
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -80,7 +82,7 @@ def _reply(line: str, place: Place) -> Reply | None:
         body = json.loads(line)
         if not isinstance(body, dict):
             raise ValueError("not an object")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SpecError([Problem(f"a script has one JSON object on each line: {error}", place)]) from None
     if "schema" in body:
         return _recorded(body)
@@ -94,7 +96,10 @@ def _reply(line: str, place: Place) -> Reply | None:
         text, failure = body.get("content") or "", body.get("error")
         if not isinstance(text, str) or not (calls or text or failure is not None or "content" in body):
             raise TypeError
-        return Reply(text, calls, None if failure is None else str(failure), float(body.get("delay_s", 0)))
+        delay_s = float(body.get("delay_s", 0))
+        if not 0 <= delay_s <= LONGEST_DELAY_S:
+            raise ValueError
+        return Reply(text, calls, None if failure is None else str(failure), delay_s)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise SpecError(
             [Problem('a reply is {"content": "…"}, {"content": null, "tool_calls": […]} or {"error": "…"}', place)]

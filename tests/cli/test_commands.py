@@ -300,3 +300,11 @@ def test_each_command_has_help_with_an_example_and_is_completed(folder: Path, na
     assert f"ctxeng {name}" in help.split("Options:")[0], "the help begins with something to copy"
     words: dict[str, Any] = {"_CTXENG_COMPLETE": "complete_bash", "COMP_WORDS": f"ctxeng {name[:3]}", "COMP_CWORD": "1"}
     assert name in run(folder, **words).out.split()
+
+
+def test_a_recorded_session_is_a_script(folder: Path) -> None:
+    run(folder, "chat", "looks", "-m", "Weather?", "--session", "s")
+    (log,) = (folder.parent / "home").rglob("s.jsonl")
+    seen = events(run(folder, "chat", "looks", "-m", "Again?", "--model", f"scripted:{log}", "--json").out)
+    assert [e["name"] for e in seen if e["type"] == "tool.called"] == ["look"]
+    assert [e["text"] for e in seen if e["type"] == "turn.finished"] == ["Fine."]
