@@ -39,7 +39,8 @@ OTHER = Fill("?", "black on red")
 
 
 def share(weights: list[int], cells: int) -> list[int]:
-    """Cells for each weight by largest remainder; what weighs anything gets a cell as long as there are enough."""
+    """Cells for each weight by largest remainder; what weighs anything gets a cell as long as there are enough, and where
+    there are too few the heavy ones do."""
     total = sum(weights)
     if total <= 0 or cells <= 0:
         return [0] * len(weights)
@@ -51,7 +52,8 @@ def share(weights: list[int], cells: int) -> list[int]:
             if weights[i] and sum(given) < cells:
                 given[i] += 1
     while sum(given) > cells:
-        given[given.index(max(given))] -= 1
+        most = max(given)
+        given[min((i for i, count in enumerate(given) if count == most), key=lambda i: weights[i])] -= 1
     return given
 
 
@@ -60,6 +62,8 @@ def bar(canvas: Canvas, view: Context, cells: int) -> Text:
     sums = kind_tokens(view)
     used, free, reserve = _shares(view.budget, sum(sums.values()))
     filled, empty, kept = share([used, free, reserve], cells)
+    wanted = min(sum(count > 0 for count in sums.values()), filled + empty)  # a cell for each kind, if it costs free ones
+    filled, empty = max(filled, wanted), empty - max(wanted - filled, 0)
     text = Text(no_wrap=True)
     for kind, count in zip(sums, share(list(sums.values()), filled), strict=True):
         fill = KINDS.get(kind, OTHER)

@@ -19,7 +19,7 @@ from ctxeng_cli.core.budget import Edit, Reason
 from ctxeng_cli.core.events import Finding, Source
 from ctxeng_cli.core.view import Context, Part
 from ctxeng_cli.screen.drawables import EditedMessage, Evictions, Notice, ToolTrip
-from ctxeng_cli.screen.meter import share
+from ctxeng_cli.screen.meter import KINDS, share
 from ctxeng_cli.screen.panels import (
     evictions_panel,
     notice_text,
@@ -37,6 +37,7 @@ from ctxeng_cli.screen.tables import (
     stages_table,
     tools_table,
 )
+from ctxeng_cli.screen.words import GONE
 from tests.screen.samples import REASON, draw, evicted, stage, trips, window
 
 DRAWINGS = Path(__file__).parent / "drawings"
@@ -190,6 +191,17 @@ def test_shares_fill_the_bar_and_nothing_vanishes(weights: list[int], cells: int
     if cells >= len(weights):
         assert all(count > 0 for count, weight in zip(given_cells, weights, strict=True) if weight)
     assert all(count == 0 for count, weight in zip(given_cells, weights, strict=True) if not weight)
+    ordered = sorted(zip(weights, given_cells, strict=True))
+    assert [count for _, count in ordered] == sorted(given_cells), "what weighs more never gets less"
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_every_kind_that_is_in_a_window_has_a_letter_in_its_bar(width: int) -> None:
+    roomy = dataclasses.replace(window(), budget={**window().budget, "limit": 200_000, "free": 150_000})
+    for view in (window(), many(), roomy):
+        lines = [line.strip("│ ") for line in draw(window_panel(view, view_mode="bar"), width=width).splitlines()]
+        shown = next(line for line in lines if re.fullmatch("[A-Za-z?]+[·=]*", line))
+        assert {KINDS[part.kind].letter for part in view.parts if part.tokens and part.state not in GONE} <= set(shown), shown
 
 
 def stripped(picture: str) -> str:
