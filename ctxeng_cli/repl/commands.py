@@ -141,7 +141,7 @@ def dispatch(repl: Repl, line: str) -> bool:
                 if matches
                 else (nearest(word, COMMANDS) or " /help lists them.")
             )
-            repl.print(f"there is no command /{word}.{several}")
+            repl.print(f"there is no command /{word}.{several} To say it to the agent, put a blank before it.")
             return False
         name = matches[0]
     try:

@@ -175,7 +175,7 @@ def test_the_commands_of_the_line(project: Path, home: Path, opened: list[Termin
     say("/tools", "Look at the weather", "tokens")
     say("/session", "0 requests", "ctxeng chat tools --session")
     say("/hepl", "there is no command /hepl.", "Did you mean")
-    say("/xyz", "/help lists them")
+    say("/xyz", "/help lists them", "To say it to the agent, put a blank before it.")
     say("/", "/help lists them")
     say("/c", "It could be /context, /clear")
     say("/v", "view: full. /view full, bar or off.")
@@ -192,6 +192,7 @@ def test_the_commands_of_the_line(project: Path, home: Path, opened: list[Termin
     say("/view off", "view: off")
     say("Again?", "Still fine.")
     say("/retry", "Still fine.")
+    say(" /etc/hosts?", "Still fine.")
     say("/clear", "messages left the window; they stay in the log")
     t.type("/q")
     assert t.end() == 0
@@ -201,7 +202,7 @@ def test_the_commands_of_the_line(project: Path, home: Path, opened: list[Termin
     assert "command.retry" in rules
     assert "command.clear" in rules
     said = [e.message.text for e in recorded(home, MessageAdded) if e.message.role == "user"]  # type: ignore[attr-defined]
-    assert said == ["Weather?", "Again?", "Again?"], "nothing is lost"
+    assert said == ["Weather?", "Again?", "Again?", " /etc/hosts?"], "nothing is lost"
 
 
 def test_completion_history_and_lines(project: Path, home: Path, opened: list[Terminal]) -> None:
