@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from ctxeng_cli.agent.wires import Agent, Unsent, Wires
 from ctxeng_cli.core.budget import Budget, Edit, Reason
-from ctxeng_cli.core.errors import Overflow
 from ctxeng_cli.core.events import (
     Event,
     MessageAdded,
@@ -27,7 +26,7 @@ from ctxeng_cli.core.ports import Answer
 from ctxeng_cli.core.request import Request, ToolDefinition, text_hash
 from ctxeng_cli.core.tokens import PRIMING
 from ctxeng_cli.lint import check
-from ctxeng_cli.window import Capped, budget_of, cap_results, fit, squeeze
+from ctxeng_cli.window import Capped, budgets_of, cap, newest_results, overflow, squeeze
 
 
 class Partial(Exception):
@@ -41,13 +40,15 @@ class Partial(Exception):
 async def ask(agent: Agent, wires: Wires, *, round: int, final: bool) -> Message:
     """Bring the window under its budget, send the request, record and answer what the model said.
 
-    `final`: without tools. Raises Overflow before the first request of a turn when the floor does not fit; afterwards
-    nothing is lost: results are shortened in the request, and if that is not enough the tools stay away (SPEC 3).
+    `final`: without tools. Before the first request of a turn the policy's `overflow` decides what happens when the floor
+    does not fit; afterwards nothing is lost: results are shortened in the request, and if that is not enough the tools stay
+    away (SPEC 3).
     """
     tools = () if final else tuple(tool.definition for tool in agent.tools.values())
-    budget = budget_of(agent.spec.policy, agent.spec.model.context_window, agent.spec.model.max_output)
-    tools = _fit(agent, wires, budget, tools, first=round == 1)
-    request = _record_request(agent, wires, budget, tools, round)
+    budgets = budgets_of(agent.spec.policy, agent.context_window, agent.max_output)
+    for budget in budgets:
+        tools = _fit(agent, wires, budget, tools, first=round == 1)
+    request = _record_request(agent, wires, budgets[0], tools, round)
     if wires.dry:
         raise Unsent("not sent")
     return await _send(agent, wires, request)
@@ -60,28 +61,54 @@ def _fit(
     fixed = _fixed(agent, tools)
     before = history.window_tokens + fixed
     started = wires.timer()
-    if first:
-        try:
-            edits = fit(history, budget, fixed=fixed, turn=turn)
-        except Overflow:
-            _stage(wires, before, before, started, "overflow")
-            raise
-        over = 0
-    else:
-        edits, over = squeeze(history, budget, fixed=fixed, turn=turn)
+    edits, over = squeeze(history, budget, fixed=fixed, turn=turn)
+    fate = agent.spec.policy.overflow if first else "truncate"
+    detail = _evicted(edits)
+    if over and fate == "error":
+        _stage(wires, before, before, started, "overflow")
+        raise overflow(history, budget, over, fixed)
     if edits:
         wires.record(WindowEdited(edits=edits))
-    if over and budget.unit == "tokens":
-        _cap(agent, wires, budget, over)
-        still = squeeze(history, budget, fixed=fixed, turn=turn)[1]
-        if still:
+    if over and fate == "keep":
+        detail = f"{over:,} {budget.unit} over the limit, sent all the same (overflow=keep)"
+    elif over:
+        _shorten(agent, wires, budget, over, first)
+        over = squeeze(history, budget, fixed=fixed, turn=turn)[1]
+        if over and first:
+            _stage(wires, before, before, started, "overflow")
+            raise overflow(history, budget, over, fixed)
+        if over:
             tools = ()
             fixed = _fixed(agent, tools)
-    elif over:
-        tools = ()
-    if first or edits or over:
-        _stage(wires, before, history.window_tokens + fixed, started, _evicted(edits))
+    if first or edits or detail or before != history.window_tokens + fixed:
+        _stage(wires, before, history.window_tokens + fixed, started, detail)
     return tools
+
+
+def _shorten(agent: Agent, wires: Wires, budget: Budget, over: int, first: bool) -> None:
+    """Shorten what is new in the window: the question before a turn's first request, results afterwards."""
+    history = wires.history(agent)
+    if budget.unit != "tokens" or not history.exchanges:
+        return
+    question = history.exchanges[-1].question
+    ids = ([question] if question else []) if first else newest_results(history)
+    room = budget.room or 0
+    reason = Reason("window.overflow", room, room + over, wires.state.turn)
+    capped: tuple[Capped, ...] = cap(history, ids, over, agent.counter.text, reason)
+    for item in capped:
+        (id,) = item.edit.messages
+        wires.record(
+            PartDefined(
+                hash=item.edit.text or "",
+                part="user" if first else "tool_result",
+                source=Source(message=id),
+                text=item.text,
+                tokens=item.edit.tokens,
+            )
+        )
+        agent.kinds.pop(id, None)
+    if capped:
+        wires.record(WindowEdited(edits=tuple(item.edit for item in capped)))
 
 
 def _evicted(edits: Sequence[Edit]) -> str:
@@ -96,26 +123,6 @@ def _stage(wires: Wires, before: int, after: int, started: float, detail: str) -
             stage="window", changed=before != after, tokens_before=before, tokens_after=after, duration_ms=duration, detail=detail
         )
     )
-
-
-def _cap(agent: Agent, wires: Wires, budget: Budget, over: int) -> None:
-    history = wires.history(agent)
-    room = budget.room or 0
-    reason = Reason("window.overflow", room, room + over, wires.state.turn)
-    capped: tuple[Capped, ...] = cap_results(history, over, agent.counter.text, reason)
-    for item in capped:
-        if item.edit.text is not None:
-            part = PartDefined(
-                hash=item.edit.text,
-                part="tool_result",
-                source=Source(message=item.edit.messages[0]),
-                text=item.text,
-                tokens=item.edit.tokens,
-            )
-            wires.record(part)
-            agent.kinds.pop(item.edit.messages[0], None)
-    if capped:
-        wires.record(WindowEdited(edits=tuple(item.edit for item in capped)))
 
 
 def _fixed(agent: Agent, tools: tuple[ToolDefinition, ...]) -> int:

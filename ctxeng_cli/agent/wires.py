@@ -29,6 +29,9 @@ class Agent:
     counter: Counter
     system: Template | None
     user: Template | None
+    context_window: int | None = None
+    max_output: int | None = None
+    """What the model's window holds and what it answers at most, in tokens, where that is known."""
     kinds: dict[str, dict[str, int]] = field(default_factory=dict)
     """Message id → tokens by kind of part, counted once."""
     weights: dict[str, int] = field(default_factory=dict)

@@ -44,11 +44,14 @@ def agents(
 def _check(io: Io, spec: Project, load: bool, json: bool) -> int:
     from ctxeng_cli.assembly import check_agent
     from ctxeng_cli.core.errors import Problem, SpecError
+    from ctxeng_cli.models.catalog import window_problem
     from ctxeng_cli.tools import load_tools
 
     problems: list[Problem] = []
     for agent in spec.agents.values():
         problems += check_agent(agent)
+        share = window_problem(agent)
+        problems += [share] if share else []
         if load:
             try:
                 load_tools(agent.tools, spec.folder)

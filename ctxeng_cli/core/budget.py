@@ -11,11 +11,16 @@ Op = Literal["evict", "clear", "cap", "offload", "summarize", "replace", "restor
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A limit on everything that is sent. `limit` is None for `unlimited`; `reserve` is kept free for the answer."""
+    """A limit on everything that is sent. `limit` is None for `unlimited`; `reserve` is kept free for the answer.
+
+    Once it is full, as much leaves as brings it down to `low_water` of the room; `leaves` is what leaves together.
+    """
 
     unit: Unit = "tokens"
     limit: int | None = None
     reserve: int = 0
+    low_water: float = 1.0
+    leaves: Literal["exchange", "message"] = "exchange"
 
     @property
     def room(self) -> int | None:

@@ -167,14 +167,36 @@ class History:
                 self.rebuild()
 
     def _pop(self, gone: list[str]) -> bool:
-        """Take whole oldest exchanges off in constant time each; False when the edit is of another kind."""
+        """Take off whole oldest exchanges, or units of the oldest and of the newest one, in the time that they need; False
+        when the edit is of another kind."""
         left = set(gone)
         while left and self.exchanges and set(self.exchanges[0].ids) <= left:
             exchange = self.exchanges.popleft()
             left -= set(exchange.ids)
             for id in exchange.ids:
                 self._weigh(id, -1)
+        if left and self.exchanges:
+            left -= self._trim(self.exchanges[0], left)
+        if left and len(self.exchanges) > 1:
+            left -= self._trim(self.exchanges[-1], left)
         return not left
+
+    def _trim(self, exchange: Exchange, gone: set[str]) -> set[str]:
+        """Take whole rounds and single messages out of an exchange; answers what it took. The question goes with the oldest
+        exchange alone: elsewhere what is left would belong to the exchange before it."""
+        stay = [round for round in exchange.rounds if not gone.issuperset(round.ids)]
+        held = {id for round in stay for id in round.ids}
+        out = {id for id in exchange.ids if id in gone and id not in held}
+        if exchange.question in out and exchange is not self.exchanges[0]:
+            return set()
+        exchange.ids = [id for id in exchange.ids if id not in out]
+        exchange.rounds = stay
+        if exchange.question in out:
+            exchange.question = None
+        for id in out:
+            exchange.tokens -= self.tokens[id]
+            self._weigh(id, -1)
+        return out
 
     def rebuild(self, shortened: Iterable[str] = (), tokens: int = 0) -> None:
         """Place the window's messages anew. Linear in the session; only for edits that are not the ordinary slide."""

@@ -21,7 +21,7 @@ from ctxeng_cli.core.events import Entry, Event, SessionHealed, SessionOpened, S
 from ctxeng_cli.core.ports import Observer, Record, Tool
 from ctxeng_cli.core.redact import Redactor
 from ctxeng_cli.core.tokens import counter_for
-from ctxeng_cli.models.catalog import model_for
+from ctxeng_cli.models.catalog import limits_of, model_for, window_problem
 from ctxeng_cli.session.files import FileStore, Loaded, Log
 from ctxeng_cli.session.journal import Journal, NoLines
 from ctxeng_cli.spec import AgentSpec, ModelSpec, Policy, Project, load
@@ -73,6 +73,9 @@ def wire(spec: AgentSpec, folder: str, environ: Mapping[str, str]) -> Agent:
         tools = load_tools(spec.tools, folder)
     except SpecError as error:
         problems += error.problems
+    limits = limits_of(spec.model)
+    share = window_problem(spec)
+    problems += [share] if share else []
     if problems:
         raise SpecError(problems)
     return Agent(
@@ -82,6 +85,8 @@ def wire(spec: AgentSpec, folder: str, environ: Mapping[str, str]) -> Agent:
         counter=counter_for(spec.model.model),
         system=parse(spec.system) if spec.system else None,
         user=parse(spec.user) if spec.user else None,
+        context_window=limits.window,
+        max_output=limits.output,
     )
 
 

@@ -93,11 +93,12 @@ TEXT = Either(
 
 MEMORY = Record("memory", {
     "window": Key(Str(empty=False), "A policy: unlimited, none, messages:20, tokens:6000."),
-    "unit": Key(Word(("exchange",), ("message",)), "What leaves together."),
+    "unit": Key(Word(("exchange", "message")), "What leaves together: a question with all that answers it, or message by message."),
+    "low_water": Key(Number(least=0.01, most=1), "Once the window is full, as much leaves as brings it down to this part: in batches."),
     "reserve": Key(Number(whole=True, least=0), "Tokens kept free for the answer."),
-    "overflow": Key(Word(("error",), ("truncate", "keep")), "What happens when the floor does not fit."),
+    "overflow": Key(Word(("error", "truncate", "keep")), "What happens when the floor does not fit."),
     "store": Key(Word(("file",), ("memory", "sqlite", "redis", "python")), "Where the log is kept."),
-    "pipeline": LATER, "low_water": LATER, "pin": LATER, "image_tokens": LATER,
+    "pipeline": LATER, "pin": LATER, "image_tokens": LATER,
 }, {"type": "Write `window: messages:20` or `window: tokens:6000`.", "max_messages": "Write `window: messages:N`.",
     "max_tokens": "Write `window: tokens:N`.", "limit": "Write `window: messages:N` or `window: tokens:N`."})  # fmt: skip
 

@@ -13,7 +13,7 @@ from ctxeng_cli.core.errors import Place, Problem, SpecError, UsageError, neares
 from ctxeng_cli.spec.keys import ROOT
 from ctxeng_cli.spec.model import AgentSpec, InputSpec, ModelSpec, Project, TextSource, ToolSpec
 from ctxeng_cli.spec.nodes import Document, compose
-from ctxeng_cli.spec.policy import Policy, PolicyError, parse_policy
+from ctxeng_cli.spec.policy import Policy, PolicyError, parse_policy, with_option
 from ctxeng_cli.spec.values import coerce
 
 FILE = "agents.yaml"
@@ -155,7 +155,7 @@ class _Builder:
             env=_value(read, "env", ()),
             system=self._text(read, "system"),
             user=self._text(read, "user"),
-            policy=self._policy(read, model),
+            policy=self._policy(read),
             tools=tuple(self._tools(read)),
             max_rounds=_value(loop, "max_rounds", 20),
             place=self.document.place(key),
@@ -209,7 +209,7 @@ class _Builder:
             self.document.problem(node, f"the prompt file {name} is empty")
         return TextSource(text.rstrip("\n"), str(path) if Path(name).is_absolute() else _shown(self.document.file, name))
 
-    def _policy(self, read: Read, model: ModelSpec) -> Policy:
+    def _policy(self, read: Read) -> Policy:
         memory = _value(read, "memory", {})
         if memory == "none":
             return Policy("none")
@@ -220,15 +220,21 @@ class _Builder:
                 policy = parse_policy(text)
             except PolicyError as error:
                 self.document.problem(at, error.message, error.offset + (1 if at.style else 0))
-        if "reserve" in memory:
-            reserve, at = memory["reserve"]
-            if policy.kind != "tokens" or policy.limit is None:
-                self.document.problem(at, "reserve belongs to a window of tokens, for example `window: tokens:6000`")
-            elif reserve >= policy.limit:
-                self.document.problem(at, f"a reserve of {reserve:,} leaves nothing of a window of {policy.limit:,} tokens")
-            else:
-                policy = Policy(policy.kind, policy.limit, reserve)
+        for name in ("low_water", "unit", "reserve", "overflow"):
+            if name in memory:
+                policy = self._option(policy, name, *memory[name])
         return policy
+
+    def _option(self, policy: Policy, name: str, value: Any, node: yaml.Node) -> Policy:
+        """An option of the window that stands beside it as a key of its own."""
+        if getattr(policy, name) != getattr(Policy(), name):
+            self.document.problem(node, f"{name} stands in `window` too; keep one of them")
+            return policy
+        try:
+            return with_option(policy, name, f"{value:g}" if isinstance(value, float) else str(value))
+        except PolicyError as error:
+            self.document.problem(node, error.message)
+            return policy
 
     def _tools(self, read: Read) -> list[ToolSpec]:
         tools = []

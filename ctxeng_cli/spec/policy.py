@@ -1,28 +1,48 @@
-"""Policy strings: `tokens:6000,reserve=500` and its kin (CONTRACT.md, "A policy P is one string")."""
+"""Policy strings: `tokens:6000,low_water=0.7,reserve=500` and its kin (CONTRACT.md, "A policy P is one string")."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
 
 from ctxeng_cli.core.errors import nearest
 
 Kind = Literal["unlimited", "none", "messages", "tokens"]
-_KINDS = ("unlimited", "none", "messages:20", "tokens:8000")
-_LATER_OPTIONS = ("low_water", "clear_tool_results", "cap_result", "offload", "summarize", "compat")
+Leaves = Literal["exchange", "message"]
+Overflow = Literal["error", "truncate", "keep"]
+_KINDS = ("unlimited", "none", "messages:20", "tokens:8000", "tokens:60%")
+_WORDS = {"unit": ("exchange", "message"), "overflow": ("error", "truncate", "keep")}
+_BUILT = ("low_water", "unit", "reserve", "overflow")
+_LATER = ("clear_tool_results", "cap_result", "offload", "summarize", "compat")
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A window policy. `limit` in messages or tokens; `reserve` in tokens is kept free for the answer."""
+    """A window policy.
+
+    `limit` in messages or tokens; `share` instead of it is per cent of the model's window. `low_water` is the part of the
+    budget down to which is evicted once it is full. `unit` is what leaves together. `reserve`, in tokens, is kept free for
+    the answer; None is the default of SPEC 3. `overflow` is what happens before a turn's first request when what must stay
+    does not fit.
+    """
 
     kind: Kind = "unlimited"
     limit: int | None = None
-    reserve: int = 0
+    reserve: int | None = None
+    share: int | None = None
+    low_water: float | None = None
+    unit: Leaves = "exchange"
+    overflow: Overflow = "error"
 
     def __str__(self) -> str:
-        head = self.kind if self.limit is None else f"{self.kind}:{self.limit}"
-        return head + (f",reserve={self.reserve}" if self.reserve else "")
+        amount = f":{self.share}%" if self.share is not None else "" if self.limit is None else f":{self.limit}"
+        options = {
+            "low_water": None if self.low_water is None else f"{self.low_water:g}",
+            "unit": None if self.unit == "exchange" else self.unit,
+            "reserve": self.reserve,
+            "overflow": None if self.overflow == "error" else self.overflow,
+        }
+        return self.kind + amount + "".join(f",{name}={value}" for name, value in options.items() if value is not None)
 
 
 class PolicyError(ValueError):
@@ -36,41 +56,67 @@ class PolicyError(ValueError):
 def parse_policy(text: str) -> Policy:
     """Read a policy string. Raises PolicyError, which knows the place inside the string."""
     head, *options = text.split(",")
-    kind, limit = _head(head.strip())
-    reserve = 0
+    policy = _head(head.strip())
     offset = len(head) + 1
     for option in options:
         name, equals, value = (piece.strip() for piece in option.partition("="))
         if not equals:
             raise PolicyError(f'option "{name}" needs a value: {name}=…', offset)
-        if name in _LATER_OPTIONS:
-            raise PolicyError(f"window option {name} is not built yet; take it out", offset)
-        if name == "reserve":
-            if kind != "tokens":
-                raise PolicyError("reserve belongs to a tokens:N window", offset)
-            reserve = _number(value, "reserve", offset)
-            if limit is not None and reserve >= limit:
-                raise PolicyError(f"a reserve of {reserve:,} leaves nothing of a window of {limit:,} tokens", offset)
-        elif name in ("unit", "overflow"):
-            built = {"unit": "exchange", "overflow": "error"}[name]
-            if value != built:
-                raise PolicyError(f"{name}={value} is not built yet; {name}={built} is", offset)
-        else:
-            hint = nearest(name, ("reserve", "unit", "overflow", *_LATER_OPTIONS))
-            raise PolicyError(f'unknown window option "{name}".{hint}', offset)
+        policy = with_option(policy, name, value, offset)
         offset += len(option) + 1
-    return Policy(kind, limit, reserve)
+    return policy
 
 
-def _head(head: str) -> tuple[Kind, int | None]:
+def with_option(policy: Policy, name: str, value: str, offset: int = 0) -> Policy:
+    """The policy with one of its options. Raises PolicyError for what the window can't have."""
+    if name in _LATER:
+        raise PolicyError(f"window option {name} is not built yet; take it out", offset)
+    if name not in _BUILT:
+        raise PolicyError(f'unknown window option "{name}".{nearest(name, (*_BUILT, *_LATER))}', offset)
+    if policy.kind in ("unlimited", "none") and name != "overflow":
+        raise PolicyError(f"{name} belongs to a window with a limit, for example tokens:6000,{name}={value}", offset)
+    if name in _WORDS:
+        if value not in _WORDS[name]:
+            hint = nearest(value, _WORDS[name])
+            raise PolicyError(f'{name} is {" or ".join(_WORDS[name])}, not "{value}".{hint}', offset)
+        changes: dict[str, Any] = {name: value}
+    elif name == "low_water":
+        changes = {name: _part(value, offset)}
+    else:
+        changes = {name: _reserve(policy, value, offset)}
+    return replace(policy, **changes)
+
+
+def _reserve(policy: Policy, value: str, offset: int) -> int:
+    if policy.kind != "tokens":
+        raise PolicyError("reserve belongs to a tokens:N window", offset)
+    reserve = _number(value, "reserve", offset)
+    if policy.limit is not None and reserve >= policy.limit:
+        raise PolicyError(f"a reserve of {reserve:,} leaves nothing of a window of {policy.limit:,} tokens", offset)
+    return reserve
+
+
+def _part(value: str, offset: int) -> float:
+    try:
+        part = float(value)
+    except ValueError:
+        part = 0.0
+    if not 0 < part <= 1:
+        raise PolicyError(f'low_water is a part of the window such as 0.7, not "{value}"', offset)
+    return part
+
+
+def _head(head: str) -> Policy:
     kind, colon, value = head.partition(":")
     if kind in ("unlimited", "none") and not colon:
-        return ("unlimited" if kind == "unlimited" else "none"), None
+        return Policy(cast(Kind, kind))
+    if kind == "tokens" and value.endswith("%"):
+        share = _number(value[:-1], "a share of the model's window", len(kind) + 1)
+        if share > 100:
+            raise PolicyError(f"a window of {share}% is more than the model has", len(kind) + 1)
+        return Policy("tokens", share=share)
     if kind in ("messages", "tokens") and colon:
-        if value.endswith("%"):
-            raise PolicyError(f'a share of the model\'s window ("{head}") is not built yet; give a number: tokens:8000')
-        number = _number(value, kind, len(kind) + 1)
-        return ("messages" if kind == "messages" else "tokens"), number
+        return Policy(cast(Kind, kind), _number(value, kind, len(kind) + 1))
     if kind in ("python", "as-recorded", "agent") or ".yaml#" in head:
         raise PolicyError(f'window policy "{head}" is not built yet; use one of {", ".join(_KINDS)}')
     guess = nearest(kind, ("unlimited", "none", "messages", "tokens"))

@@ -1,8 +1,8 @@
-"""Shorten tool results in the request when a round does not fit; the whole results stay in the log (SPEC 3, overflow)."""
+"""Shorten messages in the request where what must stay does not fit; the whole of them stays in the log (SPEC 3, overflow)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ctxeng_cli.core.budget import Edit, Reason
@@ -10,7 +10,7 @@ from ctxeng_cli.core.history import History
 from ctxeng_cli.core.request import text_hash
 
 _LEAST = 40
-"""Tokens under which a result is not shortened further: its notice needs about that much."""
+"""Tokens under which a message is not shortened further: its notice needs about that much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,17 +21,19 @@ class Capped:
     edit: Edit
 
 
-def cap_results(history: History, over: int, count: Callable[[str], int], reason: Reason) -> tuple[Capped, ...]:
-    """Shorten the results of the newest round, largest first, until `over` tokens are saved or all are short.
+def newest_results(history: History) -> list[str]:
+    """The results of the newest round."""
+    rounds = history.exchanges[-1].rounds if history.exchanges else []
+    return [id for id in rounds[-1].ids if history.messages[id].role == "tool"] if rounds else []
+
+
+def cap(history: History, ids: Sequence[str], over: int, count: Callable[[str], int], reason: Reason) -> tuple[Capped, ...]:
+    """Shorten these messages, largest first, until `over` tokens are saved or all are short.
 
     Head and tail stay, with a notice of how much is left out and where the whole is. `count` counts a text's tokens.
     """
-    rounds = history.exchanges[-1].rounds if history.exchanges else []
-    if not rounds:
-        return ()
-    results = [id for id in rounds[-1].ids if history.messages[id].role == "tool"]
     capped = []
-    for id in sorted(results, key=lambda id: history.tokens[id], reverse=True):
+    for id in sorted(ids, key=lambda id: history.tokens[id], reverse=True):
         if over <= 0:
             break
         before = history.tokens[id]

@@ -15,15 +15,33 @@ from ctxeng_cli.spec.policy import Policy
 def budget_of(policy: Policy, context_window: int | None, max_output: int | None) -> Budget:
     """The budget under a policy. The model's window, where it is known, bounds every policy.
 
-    Where the limit comes from the model's window, the reserve is the model's output limit, at most 1,024 (SPEC 3).
+    Where the limit comes from the model's window, the reserve is the model's output limit, at most 1,024; under an explicit
+    limit it is 0 unless the policy says otherwise (SPEC 3). Raises ValueError for a share of a window that is not known.
     """
+    low_water, leaves = policy.low_water or 1.0, policy.unit
     if policy.kind == "messages":
-        return Budget("messages", policy.limit)
-    if policy.kind == "tokens" and policy.limit is not None and (context_window is None or policy.limit <= context_window):
-        return Budget("tokens", policy.limit, policy.reserve)
+        return Budget("messages", policy.limit, 0, low_water, leaves)
+    if policy.share is not None:
+        if context_window is None:
+            raise ValueError("a share of a window that is not known")
+        limit: int | None = context_window * policy.share // 100
+    else:
+        limit = policy.limit
+    if policy.share is None and limit is not None and (context_window is None or limit <= context_window):
+        return Budget("tokens", limit, policy.reserve or 0, low_water, leaves)
     if context_window is None:
-        return Budget()
-    return Budget("tokens", context_window, policy.reserve or min(max_output or 1024, 1024))
+        return Budget("tokens", None, 0, low_water, leaves)
+    limit = context_window if limit is None else min(limit, context_window)
+    reserve = min(max_output or 1024, 1024) if policy.reserve is None else policy.reserve
+    return Budget("tokens", limit, min(reserve, limit - 1), low_water, leaves)
+
+
+def budgets_of(policy: Policy, context_window: int | None, max_output: int | None) -> tuple[Budget, ...]:
+    """The policy's budget, and for one that counts messages that of the model's window besides, where it is known."""
+    budget = budget_of(policy, context_window, max_output)
+    if budget.unit == "tokens" or context_window is None:
+        return (budget,)
+    return (budget, budget_of(Policy(unit=policy.unit), context_window, max_output))
 
 
 def start(history: History, policy: Policy, turn: int) -> tuple[Edit, ...]:
@@ -59,31 +77,37 @@ def fit(history: History, budget: Budget, *, fixed: int, turn: int) -> tuple[Edi
     """
     edits, over = squeeze(history, budget, fixed=fixed, turn=turn)
     if over > 0:
-        raise _overflow(history, budget, over, fixed)
+        raise overflow(history, budget, over, fixed)
     return edits
 
 
 def squeeze(history: History, budget: Budget, *, fixed: int, turn: int) -> tuple[tuple[Edit, ...], int]:
     """As `fit`, but never fails: the edits, and by how much what must stay is over the budget (0 when it fits)."""
     room = budget.room
-    if room is None:
-        return (), 0
     tokens = budget.unit == "tokens"
     measure = _Measure(budget.unit, history.window_tokens + fixed if tokens else history.window_count)
+    if room is None or measure.total <= room:
+        return (), 0
+    low = room if budget.low_water >= 1 else int(room * budget.low_water)
     edits: list[Edit] = []
-    for edit in _leaving(history, f"window.{budget.unit}", room, measure, turn):
-        if measure.total <= room:
+    for edit in _leaving(history, budget, room, measure, turn):
+        if measure.total <= low:
             break
         edits.append(edit)
         measure.less(edit.tokens, len(edit.messages))
     return tuple(edits), max(0, measure.total - room)
 
 
-def _leaving(history: History, rule: str, room: int, measure: _Measure, turn: int) -> Iterator[Edit]:
+def _leaving(history: History, budget: Budget, room: int, measure: _Measure, turn: int) -> Iterator[Edit]:
     """What may leave, in the order in which it leaves."""
+    rule = f"window.{budget.unit}"
     newest = len(history.exchanges) - 1
     for exchange in itertools.islice(history.exchanges, max(newest, 0)):
-        yield _evict(exchange, Reason(rule, room, measure.total, turn))
+        if budget.leaves == "exchange":
+            yield _evict(exchange, Reason(rule, room, measure.total, turn))
+        else:
+            for ids in _units(exchange):
+                yield Edit("evict", ids, sum(history.tokens[id] for id in ids), Reason(rule, room, measure.total, turn))
     if history.exchanges:
         running = history.exchanges[-1]
         for round in running.rounds[:-1]:
@@ -91,12 +115,23 @@ def _leaving(history: History, rule: str, room: int, measure: _Measure, turn: in
                 yield Edit("evict", tuple(round.ids), round.tokens, Reason(rule, room, measure.total, turn))
 
 
+def _units(exchange: Exchange) -> Iterator[tuple[str, ...]]:
+    """An exchange message by message, its rounds whole; one that still waits for a result stays."""
+    rounds = {id: round for round in exchange.rounds for id in round.ids}
+    for id in exchange.ids:
+        round = rounds.get(id)
+        if round is None:
+            yield (id,)
+        elif id == round.ids[0] and not round.open:
+            yield tuple(round.ids)
+
+
 def _evict(exchange: Exchange, reason: Reason) -> Edit:
     return Edit("evict", tuple(exchange.ids), exchange.tokens, reason)
 
 
-def _overflow(history: History, budget: Budget, over: int, fixed: int) -> Overflow:
-    """Name the largest of what can't leave."""
+def overflow(history: History, budget: Budget, over: int, fixed: int) -> Overflow:
+    """The error that names the largest part of what can't leave, and the way out."""
     room = budget.room or 0
     measured = room + over
     rule = f"window.{budget.unit}"

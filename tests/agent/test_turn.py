@@ -13,13 +13,16 @@ from ctxeng_cli.agent import take_turn
 from ctxeng_cli.core.events import (
     MessageAdded,
     ModelDelta,
+    PartDefined,
     RequestSent,
+    StageFinished,
     ToolCalled,
     ToolReturned,
     TurnFailed,
     TurnFinished,
     WindowEdited,
 )
+from ctxeng_cli.core.view import rebuild
 from tests.play import call, play, says
 
 
@@ -285,3 +288,52 @@ def test_secrets_of_the_environment_never_reach_log_or_model() -> None:
     stage.say("my key is sk-verysecret-123456, ok?")
     assert stage.history.messages["m1"].text == "my key is [redacted SOME_API_KEY], ok?"
     assert "verysecret" not in repr(stage.entries)
+
+
+# -- overflow before the first request of a turn ---------------------------------------------------------------------
+
+
+def test_overflow_keep_sends_all_the_same_and_says_so() -> None:
+    stage = play(says("Fine."), window="tokens:50,overflow=keep")
+    assert stage.say("word " * 100).text == "Fine."
+    (sent,) = stage.events(RequestSent)
+    assert sent.budget["used"] > 50
+    assert sent.budget["free"] < 0
+    (window,) = [stage_ for stage_ in stage.events(StageFinished) if stage_.stage == "window"]
+    assert "over the limit, sent all the same (overflow=keep)" in window.detail
+
+
+def test_overflow_truncate_sends_head_and_tail_of_the_question_and_keeps_all_of_it() -> None:
+    text = "FIRST " + "word " * 400 + "LAST"
+    stage = play(says("Fine."), says("Again."), system="S.", window="tokens:200,overflow=truncate")
+    assert stage.say(text).text == "Fine."
+    (sent,) = stage.events(RequestSent)
+    assert sent.budget["used"] <= 200
+    shown = rebuild(stage.journal.state, "a", sent).messages[-1].text
+    assert shown.startswith("FIRST ")
+    assert shown.endswith("LAST")
+    assert "characters left out to fit the window; all of it is in the log as m2" in shown
+    assert stage.history.messages["m2"].text == text
+    (defined,) = stage.events(PartDefined)
+    assert (defined.part, defined.source.message) == ("user", "m2")
+    (edit,) = [edit for event in stage.events(WindowEdited) for edit in event.edits]
+    assert (edit.op, edit.reason.rule, edit.reason.limit) == ("cap", "window.overflow", 200)
+    assert stage.say("And now?").text == "Again."
+
+
+def test_overflow_truncate_of_a_system_message_that_does_not_fit_is_an_error_that_names_it() -> None:
+    stage = play(says("Never."), system="word " * 300, window="tokens:200,overflow=truncate")
+    outcome = stage.say("Hi")
+    assert outcome.error == "window.overflow"
+    assert "the system message needs" in outcome.text
+    assert stage.window() == []
+
+
+def test_low_water_evicts_in_batches_so_that_the_prefix_stands_between_them() -> None:
+    def stable(window: str) -> int:
+        stage = play(*[says("An answer of some words.")] * 30, system="Be brief.", window=window)
+        for number in range(30):
+            stage.say(f"Question {number} is this one.")
+        return sum(sent.stable_prefix_tokens for sent in stage.events(RequestSent))
+
+    assert stable("tokens:200,low_water=0.5") > 2 * stable("tokens:200")

@@ -65,24 +65,58 @@ def legal(history: History) -> bool:
     return not [finding for finding in check(request) if finding.severity == "error"]
 
 
-@given(conversations(), WEIGHTS, LIMITS, st.sampled_from(["tokens", "messages"]))
+BUDGETS = st.builds(
+    Budget,
+    unit=st.sampled_from(["tokens", "messages"]),
+    limit=LIMITS,
+    low_water=st.sampled_from([1.0, 0.7, 0.3]),
+    leaves=st.sampled_from(["exchange", "message"]),
+)
+
+
+@given(conversations(), WEIGHTS, BUDGETS)
 def test_a_window_is_within_its_budget_and_legal_or_the_floor_does_not_fit(
-    line: str, weights: dict[str, int], limit: int, unit: str
+    line: str, weights: dict[str, int], budget: Budget
 ) -> None:
     state, history = folded(line, weights)
-    budget = Budget("tokens" if unit == "tokens" else "messages", limit)
-    floor = _floor(history, unit)
+    limit = budget.limit or 0
+    floor = _floor(history, budget.unit)
     try:
         edits = fit(history, budget, fixed=0, turn=1)
     except Overflow:
         assert floor > limit
         return
     assert floor <= limit
+    question = history.exchanges[-1].question
     state.apply(entry(99, WindowEdited(edits=edits)))
-    assert (history.window_tokens if unit == "tokens" else history.window_count) <= limit
+    assert (history.window_tokens if budget.unit == "tokens" else history.window_count) <= limit
     assert legal(history)
+    assert question in history.window()
     body = [id for id in history.window() if history.messages[id].role != "system"]
-    assert history.messages[body[0]].role == "user"
+    assert history.messages[body[0]].role == "user" or budget.leaves == "message"
+    kept = {id for edit in edits for id in edit.messages} ^ (set(history.messages) - set(history.ghosts))
+    assert kept == set(history.messages), "what is in and what left are all there is, and nothing is both"
+
+
+@given(conversations(), WEIGHTS, BUDGETS)
+def test_a_full_window_is_emptied_to_its_low_water_or_to_what_must_stay(
+    line: str, weights: dict[str, int], budget: Budget
+) -> None:
+    state, history = folded(line, weights)
+    edits, _ = squeeze(history, budget, fixed=0, turn=1)
+    floor = _floor(history, budget.unit)
+    state.apply(entry(99, WindowEdited(edits=edits)))
+    total = history.window_tokens if budget.unit == "tokens" else history.window_count
+    if edits:
+        assert total <= max(int((budget.limit or 0) * budget.low_water), floor)
+
+
+@given(conversations(), WEIGHTS, LIMITS)
+def test_message_by_message_never_keeps_less_than_whole_exchanges(line: str, weights: dict[str, int], limit: int) -> None:
+    _, history = folded(line, weights)
+    exchanges, _ = squeeze(history, Budget("tokens", limit), fixed=0, turn=1)
+    messages, _ = squeeze(history, Budget("tokens", limit, leaves="message"), fixed=0, turn=1)
+    assert {id for e in messages for id in e.messages} <= {id for e in exchanges for id in e.messages}
 
 
 def _floor(history: History, unit: str) -> int:
@@ -104,13 +138,13 @@ def test_nothing_leaves_that_need_not(line: str, weights: dict[str, int], limit:
         assert history.window_tokens - left > limit
 
 
-@given(conversations(), WEIGHTS, LIMITS)
-def test_a_window_that_fits_is_left_alone(line: str, weights: dict[str, int], limit: int) -> None:
+@given(conversations(), WEIGHTS, BUDGETS)
+def test_a_window_that_fits_is_left_alone(line: str, weights: dict[str, int], budget: Budget) -> None:
     state, history = folded(line, weights)
-    edits, over = squeeze(history, Budget("tokens", limit), fixed=0, turn=1)
+    edits, over = squeeze(history, budget, fixed=0, turn=1)
     state.apply(entry(99, WindowEdited(edits=edits)))
     if not over:
-        assert squeeze(history, Budget("tokens", limit), fixed=0, turn=1) == ((), 0)
+        assert squeeze(history, budget, fixed=0, turn=1) == ((), 0)
 
 
 @given(conversations(), WEIGHTS, LIMITS, st.integers(0, 200))
@@ -121,15 +155,15 @@ def test_a_larger_budget_never_keeps_less(line: str, weights: dict[str, int], li
     assert {id for e in large for id in e.messages} <= {id for e in small for id in e.messages}
 
 
-@given(conversations(), WEIGHTS, LIMITS)
-def test_the_incremental_fold_equals_the_whole_fold(line: str, weights: dict[str, int], limit: int) -> None:
+@given(conversations(), WEIGHTS, BUDGETS)
+def test_the_incremental_fold_equals_the_whole_fold(line: str, weights: dict[str, int], budget: Budget) -> None:
     """After every message the window is fitted; folding the finished log anew gives the same window."""
     log = []
     state = State()
     for item in entries(line, weights):
         log.append(item)
         state.apply(item)
-        edits, _ = squeeze(state.history("a"), Budget("tokens", limit), fixed=0, turn=item.turn)
+        edits, _ = squeeze(state.history("a"), budget, fixed=0, turn=item.turn)
         if edits:
             log.append(entry(99, WindowEdited(edits=edits), item.turn))
             state.apply(log[-1])
