@@ -26,7 +26,7 @@ from ctxeng_cli.core.ports import Answer
 from ctxeng_cli.core.request import Request, ToolDefinition, text_hash
 from ctxeng_cli.core.tokens import PRIMING
 from ctxeng_cli.lint import check
-from ctxeng_cli.window import Capped, budgets_of, cap, newest_results, overflow, squeeze
+from ctxeng_cli.window import Rewritten, apply_step, budgets_of, cap, newest_results, overflow, squeeze
 
 
 class Partial(Exception):
@@ -61,6 +61,7 @@ def _fit(
     fixed = _fixed(agent, tools)
     before = history.window_tokens + fixed
     started = wires.timer()
+    _pipeline(agent, wires, budget, fixed)
     edits, over = squeeze(history, budget, fixed=fixed, turn=turn)
     fate = agent.spec.policy.overflow if first else "truncate"
     detail = _evicted(edits)
@@ -85,6 +86,18 @@ def _fit(
     return tools
 
 
+def _pipeline(agent: Agent, wires: Wires, budget: Budget, fixed: int) -> None:
+    """What the policy tries before anything is evicted, step by step, once the window is full."""
+    history, room, low = wires.history(agent), budget.room, budget.low
+    if budget.unit != "tokens" or room is None or low is None or history.window_tokens + fixed <= room:
+        return
+    for step in agent.spec.policy.pipeline:
+        over = history.window_tokens + fixed - low
+        if over > 0:
+            items = apply_step(history, step, over, agent.counter.text, limit=low, turn=wires.state.turn)
+            _rewrite(agent, wires, items, "tool_result")
+
+
 def _shorten(agent: Agent, wires: Wires, budget: Budget, over: int, first: bool) -> None:
     """Shorten what is new in the window: the question before a turn's first request, results afterwards."""
     history = wires.history(agent)
@@ -94,21 +107,20 @@ def _shorten(agent: Agent, wires: Wires, budget: Budget, over: int, first: bool)
     ids = ([question] if question else []) if first else newest_results(history)
     room = budget.room or 0
     reason = Reason("window.overflow", room, room + over, wires.state.turn)
-    capped: tuple[Capped, ...] = cap(history, ids, over, agent.counter.text, reason)
-    for item in capped:
+    _rewrite(agent, wires, cap(history, ids, over, agent.counter.text, reason), "user" if first else "tool_result")
+
+
+def _rewrite(agent: Agent, wires: Wires, items: Sequence[Rewritten], kind: str) -> None:
+    """Record texts that stand in the place of messages, then the edits that put them there."""
+    for item in items:
         (id,) = item.edit.messages
-        wires.record(
-            PartDefined(
-                hash=item.edit.text or "",
-                part="user" if first else "tool_result",
-                source=Source(message=id),
-                text=item.text,
-                tokens=item.edit.tokens,
-            )
-        )
+        hash = item.edit.text or ""
         agent.kinds.pop(id, None)
-    if capped:
-        wires.record(WindowEdited(edits=tuple(item.edit for item in capped)))
+        if hash not in wires.state.texts:
+            tokens = agent.counter.text(item.text)
+            wires.record(PartDefined(hash=hash, part=kind, source=Source(message=id), text=item.text, tokens=tokens))
+    if items:
+        wires.record(WindowEdited(edits=tuple(item.edit for item in items)))
 
 
 def _evicted(edits: Sequence[Edit]) -> str:

@@ -27,6 +27,11 @@ class Budget:
         """What a request may use: the limit less the reserve."""
         return None if self.limit is None else self.limit - self.reserve
 
+    @property
+    def low(self) -> int | None:
+        """What a request is brought down to once it is over the room."""
+        return self.room if self.room is None or self.low_water >= 1 else int(self.room * self.low_water)
+
 
 @dataclass(frozen=True, slots=True)
 class Reason:

@@ -152,7 +152,7 @@ class History:
                 self.capped[id] = ghost
                 if edit.text:
                     self.overrides[id] = edit.text
-            self.rebuild(known, edit.tokens)
+                self._reweigh(id, edit.tokens)
         elif edit.op == "restore":
             for id in known:
                 self.ghosts.pop(id, None)
@@ -198,10 +198,24 @@ class History:
             self._weigh(id, -1)
         return out
 
-    def rebuild(self, shortened: Iterable[str] = (), tokens: int = 0) -> None:
+    def _reweigh(self, id: str, tokens: int) -> None:
+        """Another text stands in a message's place. Looks through the window, newest first."""
+        more = tokens - self.tokens[id]
+        self.tokens[id] = tokens
+        if id in self.ghosts:
+            return
+        if id == self.system:
+            self.window_tokens += more
+        for exchange in reversed(self.exchanges):
+            if id in exchange.ids:
+                self.window_tokens += more
+                exchange.tokens += more
+                for round in exchange.rounds:
+                    round.tokens += more if id in round.ids else 0
+                return
+
+    def rebuild(self) -> None:
         """Place the window's messages anew. Linear in the session; only for edits that are not the ordinary slide."""
-        for id in shortened:
-            self.tokens[id] = tokens
         self.exchanges.clear()
         self.window_tokens = self.window_count = 0
         if self.system in self.ghosts:

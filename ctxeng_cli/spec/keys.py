@@ -91,6 +91,19 @@ TEXT = Either(
     ),
 )
 
+STEP = Record("a step of the pipeline", {
+    "clear_tool_results": Key(Record("clear_tool_results", {
+        "keep": Key(Number(whole=True, least=0), "The newest results, which stay; 3 unless said."),
+        "placeholder": Key(Str(empty=False), "What stands in the place of a cleared result."),
+        "exclude": Key(ListOf(Str(empty=False)), "Tools whose results stay."),
+    }), "Old tool results give way to a placeholder."),
+    "cap_result": Key(Record("cap_result", {
+        "tokens": Key(Number(whole=True, least=1), "What one result may have; 2000 unless said."),
+        "round_tokens": Key(Number(whole=True, least=1), "What the results of one round may have together."),
+    }), "Long tool results are shortened to head and tail."),
+    "offload": LATER, "summarize": LATER,
+})  # fmt: skip
+
 MEMORY = Record("memory", {
     "window": Key(Str(empty=False), "A policy: unlimited, none, messages:20, tokens:6000."),
     "unit": Key(Word(("exchange", "message")), "What leaves together: a question with all that answers it, or message by message."),
@@ -98,7 +111,8 @@ MEMORY = Record("memory", {
     "reserve": Key(Number(whole=True, least=0), "Tokens kept free for the answer."),
     "overflow": Key(Word(("error", "truncate", "keep")), "What happens when the floor does not fit."),
     "store": Key(Word(("file",), ("memory", "sqlite", "redis", "python")), "Where the log is kept."),
-    "pipeline": LATER, "pin": LATER, "image_tokens": LATER,
+    "pipeline": Key(ListOf(STEP), "What is tried before anything is evicted, cheapest first, until the window fits."),
+    "pin": LATER, "image_tokens": LATER,
 }, {"type": "Write `window: messages:20` or `window: tokens:6000`.", "max_messages": "Write `window: messages:N`.",
     "max_tokens": "Write `window: tokens:N`.", "limit": "Write `window: messages:N` or `window: tokens:N`."})  # fmt: skip
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ctxeng_cli.core.errors import Place, Problem, SpecError, UsageError, neares
 from ctxeng_cli.spec.keys import ROOT
 from ctxeng_cli.spec.model import AgentSpec, InputSpec, ModelSpec, Project, TextSource, ToolSpec
 from ctxeng_cli.spec.nodes import Document, compose
-from ctxeng_cli.spec.policy import Policy, PolicyError, parse_policy, with_option
+from ctxeng_cli.spec.policy import CapResult, ClearResults, Policy, PolicyError, Step, parse_policy, with_option
 from ctxeng_cli.spec.values import coerce
 
 FILE = "agents.yaml"
@@ -223,7 +224,23 @@ class _Builder:
         for name in ("low_water", "unit", "reserve", "overflow"):
             if name in memory:
                 policy = self._option(policy, name, *memory[name])
+        if "pipeline" in memory:
+            policy = self._pipeline(policy, *memory["pipeline"])
         return policy
+
+    def _pipeline(self, policy: Policy, read: Sequence[Read], node: yaml.Node) -> Policy:
+        if policy.kind != "tokens":
+            self.document.problem(node, "a pipeline belongs to a window of tokens: a shorter message is still a message")
+        if policy.pipeline:
+            self.document.problem(node, "steps stand in `window` too; keep one of them")
+        steps: list[Step] = []
+        for item in read:
+            for name, (options, _) in item.items():
+                values = {key: value for key, (value, _) in options.items()}
+                steps.append(ClearResults(**values) if name == "clear_tool_results" else CapResult(**values))
+        if len({type(step) for step in steps}) < len(steps) or any(len(item) > 1 for item in read):
+            self.document.problem(node, "each step stands once, on a line of its own: `- cap_result: {tokens: 2000}`")
+        return replace(policy, pipeline=tuple(steps))
 
     def _option(self, policy: Policy, name: str, value: Any, node: yaml.Node) -> Policy:
         """An option of the window that stands beside it as a key of its own."""

@@ -105,6 +105,7 @@ class AgentSpec:
             "model.parameters": canonical(self.model.parameters).decode(),
             "model.api_base": self.model.api_base or "",
             "memory": str(self.policy),
+            "memory.pipeline": ", ".join(repr(step) for step in self.policy.pipeline),
             "inputs": canonical([[i.name, i.type, str(i.default), i.required] for i in self.inputs]).decode(),
             "env": ", ".join(self.env),
             "tools": ", ".join(tool.python for tool in self.tools),

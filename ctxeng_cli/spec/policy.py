@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
@@ -12,8 +13,36 @@ Leaves = Literal["exchange", "message"]
 Overflow = Literal["error", "truncate", "keep"]
 _KINDS = ("unlimited", "none", "messages:20", "tokens:8000", "tokens:60%")
 _WORDS = {"unit": ("exchange", "message"), "overflow": ("error", "truncate", "keep")}
-_BUILT = ("low_water", "unit", "reserve", "overflow")
-_LATER = ("clear_tool_results", "cap_result", "offload", "summarize", "compat")
+_BUILT = ("low_water", "unit", "reserve", "overflow", "clear_tool_results", "cap_result")
+_LATER = ("offload", "summarize", "compat")
+
+
+@dataclass(frozen=True, slots=True)
+class ClearResults:
+    """A step of the pipeline: all tool results but the newest `keep` give way to a placeholder, oldest first, until the
+    window fits. Results of the tools in `exclude` stay."""
+
+    keep: int = 3
+    placeholder: str = "[cleared]"
+    exclude: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"clear_tool_results={self.keep}"
+
+
+@dataclass(frozen=True, slots=True)
+class CapResult:
+    """A step of the pipeline: a tool result is shortened to `tokens`, the results of one round to `round_tokens` together,
+    oldest first, until the window fits."""
+
+    tokens: int = 2000
+    round_tokens: int | None = None
+
+    def __str__(self) -> str:
+        return f"cap_result={self.tokens}"
+
+
+Step = ClearResults | CapResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +52,7 @@ class Policy:
     `limit` in messages or tokens; `share` instead of it is per cent of the model's window. `low_water` is the part of the
     budget down to which is evicted once it is full. `unit` is what leaves together. `reserve`, in tokens, is kept free for
     the answer; None is the default of SPEC 3. `overflow` is what happens before a turn's first request when what must stay
-    does not fit.
+    does not fit. `pipeline` is what is tried before anything is evicted, in this order.
     """
 
     kind: Kind = "unlimited"
@@ -33,6 +62,7 @@ class Policy:
     low_water: float | None = None
     unit: Leaves = "exchange"
     overflow: Overflow = "error"
+    pipeline: tuple[Step, ...] = ()
 
     def __str__(self) -> str:
         amount = f":{self.share}%" if self.share is not None else "" if self.limit is None else f":{self.limit}"
@@ -42,7 +72,8 @@ class Policy:
             "reserve": self.reserve,
             "overflow": None if self.overflow == "error" else self.overflow,
         }
-        return self.kind + amount + "".join(f",{name}={value}" for name, value in options.items() if value is not None)
+        written = [f"{name}={value}" for name, value in options.items() if value is not None]
+        return ",".join([self.kind + amount, *written, *map(str, self.pipeline)])
 
 
 class PolicyError(ValueError):
@@ -82,15 +113,32 @@ def with_option(policy: Policy, name: str, value: str, offset: int = 0) -> Polic
         changes: dict[str, Any] = {name: value}
     elif name == "low_water":
         changes = {name: _part(value, offset)}
+    elif name in _STEPS:
+        changes = {"pipeline": (*policy.pipeline, _step(policy, name, value, offset))}
     else:
         changes = {name: _reserve(policy, value, offset)}
     return replace(policy, **changes)
 
 
+_STEPS: dict[str, Callable[[int], Step]] = {
+    "clear_tool_results": lambda keep: ClearResults(keep),
+    "cap_result": lambda tokens: CapResult(tokens),
+}
+
+
+def _step(policy: Policy, name: str, value: str, offset: int) -> Step:
+    if policy.kind != "tokens":
+        raise PolicyError(f"{name} belongs to a window of tokens: a shorter message is still a message", offset)
+    step = _STEPS[name](_number(value, name, offset, least=0 if name == "clear_tool_results" else 1))
+    if any(type(step) is type(other) for other in policy.pipeline):
+        raise PolicyError(f"{name} stands here twice", offset)
+    return step
+
+
 def _reserve(policy: Policy, value: str, offset: int) -> int:
     if policy.kind != "tokens":
         raise PolicyError("reserve belongs to a tokens:N window", offset)
-    reserve = _number(value, "reserve", offset)
+    reserve = _number(value, "reserve", offset, least=0)
     if policy.limit is not None and reserve >= policy.limit:
         raise PolicyError(f"a reserve of {reserve:,} leaves nothing of a window of {policy.limit:,} tokens", offset)
     return reserve
@@ -125,10 +173,10 @@ def _head(head: str) -> Policy:
     raise PolicyError(f'unknown policy "{head}".{guess or " Use one of " + ", ".join(_KINDS) + "."}')
 
 
-def _number(value: str, what: str, offset: int) -> int:
+def _number(value: str, what: str, offset: int, least: int = 1) -> int:
     digits = value.replace("_", "")
     if not digits.isascii() or not digits.isdigit() or len(digits) > 12:
         raise PolicyError(f'{what} needs a whole number, not "{value}"', offset)
-    if int(digits) == 0 and what != "reserve":
+    if int(digits) < least:
         raise PolicyError(f"{what} must be greater than zero", offset)
     return int(digits)

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from ctxeng_cli.core.budget import Edit, Reason
 from ctxeng_cli.core.history import History
 from ctxeng_cli.core.request import text_hash
+from ctxeng_cli.spec.policy import CapResult
 
 _LEAST = 40
 """Tokens under which a message is not shortened further: its notice needs about that much."""
 
 
 @dataclass(frozen=True, slots=True)
-class Capped:
-    """A shortened text with its edit. `tokens` are those of the whole message with it."""
+class Rewritten:
+    """A text that stands in a message's place, with its edit. The edit's tokens are those of the message with it."""
 
     text: str
     edit: Edit
@@ -27,7 +28,7 @@ def newest_results(history: History) -> list[str]:
     return [id for id in rounds[-1].ids if history.messages[id].role == "tool"] if rounds else []
 
 
-def cap(history: History, ids: Sequence[str], over: int, count: Callable[[str], int], reason: Reason) -> tuple[Capped, ...]:
+def cap(history: History, ids: Sequence[str], over: int, count: Callable[[str], int], reason: Reason) -> tuple[Rewritten, ...]:
     """Shorten these messages, largest first, until `over` tokens are saved or all are short.
 
     Head and tail stay, with a notice of how much is left out and where the whole is. `count` counts a text's tokens.
@@ -41,13 +42,41 @@ def cap(history: History, ids: Sequence[str], over: int, count: Callable[[str], 
         room = max(_LEAST, before - over - frame)
         if before - frame <= room:
             continue
-        text = _head_and_tail(history.messages[id].text, id, room, count)
-        after = count(text) + frame
-        if after >= before:
+        item = _capped(history, id, room, frame, count, reason)
+        if item is None:
             continue
-        over -= before - after
-        capped.append(Capped(text, Edit("cap", (id,), after, reason, text_hash(text))))
+        over -= before - item.edit.tokens
+        capped.append(item)
     return tuple(capped)
+
+
+def cap_step(history: History, step: CapResult, over: int, count: Callable[[str], int], reason: Reason) -> tuple[Rewritten, ...]:
+    """Shorten what is longer than the step allows, oldest first, until `over` tokens are saved."""
+    found: dict[str, Rewritten] = {}
+    for round in (round for exchange in history.exchanges for round in exchange.rounds):
+        results = [id for id in round.ids if history.messages[id].role == "tool" and id not in history.capped]
+        for id in results:
+            frame = history.tokens[id] - count(history.messages[id].text)
+            if over > 0 and history.tokens[id] - frame > step.tokens:
+                item = _capped(history, id, step.tokens, frame, count, reason)
+                if item is not None:
+                    over -= history.tokens[id] - item.edit.tokens
+                    found[id] = item
+        together = sum(found[id].edit.tokens if id in found else history.tokens[id] for id in results)
+        if over > 0 and step.round_tokens is not None and together > step.round_tokens:
+            left = [id for id in results if id not in found]
+            for item in cap(history, left, together - step.round_tokens, count, reason):
+                (id,) = item.edit.messages
+                over -= history.tokens[id] - item.edit.tokens
+                found[id] = item
+    return tuple(found.values())
+
+
+def _capped(history: History, id: str, room: int, frame: int, count: Callable[[str], int], reason: Reason) -> Rewritten | None:
+    """A message with as much of its head and tail as fits into `room`; None where that saves nothing."""
+    text = _head_and_tail(history.messages[id].text, id, room, count)
+    after = count(text) + frame
+    return None if after >= history.tokens[id] else Rewritten(text, Edit("cap", (id,), after, reason, text_hash(text)))
 
 
 def _head_and_tail(text: str, id: str, room: int, count: Callable[[str], int]) -> str:

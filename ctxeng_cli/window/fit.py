@@ -88,10 +88,9 @@ def squeeze(history: History, budget: Budget, *, fixed: int, turn: int) -> tuple
     measure = _Measure(budget.unit, history.window_tokens + fixed if tokens else history.window_count)
     if room is None or measure.total <= room:
         return (), 0
-    low = room if budget.low_water >= 1 else int(room * budget.low_water)
     edits: list[Edit] = []
     for edit in _leaving(history, budget, room, measure, turn):
-        if measure.total <= low:
+        if measure.total <= (budget.low or 0):
             break
         edits.append(edit)
         measure.less(edit.tokens, len(edit.messages))

@@ -337,3 +337,26 @@ def test_low_water_evicts_in_batches_so_that_the_prefix_stands_between_them() ->
         return sum(sent.stable_prefix_tokens for sent in stage.events(RequestSent))
 
     assert stable("tokens:200,low_water=0.5") > 2 * stable("tokens:200")
+
+
+# -- edits before eviction -------------------------------------------------------------------------------------------
+
+
+def flood(city: str) -> str:
+    """Answer at length."""
+    return f"{city} " * 100
+
+
+def test_a_pipeline_clears_old_results_before_anything_is_evicted() -> None:
+    replies = [reply for n in range(4) for reply in (says("", call("flood", '{"city": "bern"}', id=f"c{n}")), says("Done."))]
+    stage = play(*replies, tools=[flood], window="tokens:450,clear_tool_results=1")
+    for number in range(4):
+        assert stage.say(f"Question {number}").text == "Done."
+    edits = [edit for event in stage.events(WindowEdited) for edit in event.edits]
+    assert {edit.op for edit in edits[:2]} == {"clear"}
+    assert edits[0].reason.rule == "clear_tool_results"
+    sent = stage.events(RequestSent)[-1]
+    shown = [m.text for m in rebuild(stage.journal.state, "a", sent).messages if m.role == "tool"]
+    assert (shown[0], shown[-1]) == ("[cleared]", flood("bern")), "the oldest first, only as many as must be"
+    assert all(sent.budget["used"] <= 450 for sent in stage.events(RequestSent))
+    assert sum(event.text == "[cleared]" for event in stage.events(PartDefined)) == 1, "defined once"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxeng_cli.spec.policy import Policy, PolicyError, parse_policy
+from ctxeng_cli.spec.policy import CapResult, ClearResults, Policy, PolicyError, parse_policy
 
 OPTIONS = st.fixed_dictionaries(
     {
@@ -15,6 +15,7 @@ OPTIONS = st.fixed_dictionaries(
         "overflow": st.sampled_from(["error", "truncate", "keep"]),
     }
 )
+PIPELINES = st.permutations([ClearResults(2), CapResult(900)]).flatmap(lambda s: st.integers(0, 2).map(lambda n: tuple(s[:n])))
 POLICIES = st.one_of(
     st.builds(Policy, st.sampled_from(["unlimited", "none"]), overflow=st.sampled_from(["error", "truncate", "keep"])),
     OPTIONS.flatmap(
@@ -48,6 +49,7 @@ def test_a_policy_is_read_back_from_its_string(policy: Policy) -> None:
         ("messages:20", Policy("messages", 20)),
         (" tokens:6_000 , reserve = 500 ", Policy("tokens", 6000, 500)),
         ("tokens:60%", Policy("tokens", share=60)),
+        ("tokens:60,cap_result=20,clear_tool_results=0", Policy("tokens", 60, pipeline=(CapResult(20), ClearResults(0)))),
         ("tokens:8000,low_water=0.7,unit=message,reserve=500,overflow=truncate",
          Policy("tokens", 8000, 500, None, 0.7, "message", "truncate")),
     ],
@@ -81,6 +83,9 @@ def test_a_policy_string_is_read(text: str, policy: Policy) -> None:
         ("tokens:60,overflow=trunc", 10, 'Did you mean "truncate"'),
         ("none,low_water=0.7", 5, "belongs to a window with a limit"),
         ("tokens:60,summarize=4", 10, "not built yet"),
+        ("tokens:60,cap_result=0", 10, "greater than zero"),
+        ("tokens:60,cap_result=9,cap_result=8", 23, "stands here twice"),
+        ("messages:60,cap_result=9", 12, "belongs to a window of tokens"),
         ("tokens:60,reserve=5,unit=x", 20, "unit is"),
     ],
 )
