@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter as Tally
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from ctxeng_cli.agent.wires import Agent, Unsent, Wires
-from ctxeng_cli.core.budget import Budget, Edit, Reason
+from ctxeng_cli.core.budget import Budget
+from ctxeng_cli.core.errors import Overflow
 from ctxeng_cli.core.events import (
     Event,
     MessageAdded,
@@ -26,7 +27,7 @@ from ctxeng_cli.core.ports import Answer
 from ctxeng_cli.core.request import Request, ToolDefinition, text_hash
 from ctxeng_cli.core.tokens import PRIMING
 from ctxeng_cli.lint import check
-from ctxeng_cli.window import Rewritten, apply_step, budgets_of, cap, newest_results, overflow, squeeze
+from ctxeng_cli.window import Held, Hold, budgets_of
 
 
 class Partial(Exception):
@@ -57,75 +58,41 @@ async def ask(agent: Agent, wires: Wires, *, round: int, final: bool) -> Message
 def _fit(
     agent: Agent, wires: Wires, budget: Budget, tools: tuple[ToolDefinition, ...], *, first: bool
 ) -> tuple[ToolDefinition, ...]:
-    history, turn = wires.history(agent), wires.state.turn
+    """Hold the window under a budget; answers the tools that may stay."""
+    history = wires.history(agent)
     fixed = _fixed(agent, tools)
     before = history.window_tokens + fixed
     started = wires.timer()
-    _pipeline(agent, wires, budget, fixed)
-    edits, over = squeeze(history, budget, fixed=fixed, turn=turn)
-    fate = agent.spec.policy.overflow if first else "truncate"
-    detail = _evicted(edits)
-    if over and fate == "error":
+    hold = Hold(history, agent.spec.policy, _recorder(agent, wires), agent.counter.text, wires.state.texts, wires.state.turn)
+    try:
+        held = hold.under(budget, fixed=fixed, first=first)
+    except Overflow:
         _stage(wires, before, before, started, "overflow")
-        raise overflow(history, budget, over, fixed)
-    if edits:
-        wires.record(WindowEdited(edits=edits))
-    if over and fate == "keep":
-        detail = f"{over:,} {budget.unit} over the limit, sent all the same (overflow=keep)"
-    elif over:
-        _shorten(agent, wires, budget, over, first)
-        over = squeeze(history, budget, fixed=fixed, turn=turn)[1]
-        if over and first:
-            _stage(wires, before, before, started, "overflow")
-            raise overflow(history, budget, over, fixed)
-        if over:
-            tools = ()
-            fixed = _fixed(agent, tools)
-    if first or edits or detail or before != history.window_tokens + fixed:
-        _stage(wires, before, history.window_tokens + fixed, started, detail)
+        raise
+    if held.over and not first:
+        tools = ()
+        fixed = _fixed(agent, tools)
+    after = history.window_tokens + fixed
+    if first or held.evicted or before != after:
+        _stage(wires, before, after, started, _detail(held, budget, first))
     return tools
 
 
-def _pipeline(agent: Agent, wires: Wires, budget: Budget, fixed: int) -> None:
-    """What the policy tries before anything is evicted, step by step, once the window is full."""
-    history, room, low = wires.history(agent), budget.room, budget.low
-    if budget.unit != "tokens" or room is None or low is None or history.window_tokens + fixed <= room:
-        return
-    for step in agent.spec.policy.pipeline:
-        over = history.window_tokens + fixed - low
-        if over > 0:
-            items = apply_step(history, step, over, agent.counter.text, limit=low, turn=wires.state.turn)
-            _rewrite(agent, wires, items, "tool_result")
+def _recorder(agent: Agent, wires: Wires) -> Callable[[Event], object]:
+    def record(event: Event) -> None:
+        if isinstance(event, WindowEdited):
+            for edit in event.edits:
+                if edit.text:  # another text stands in: what was counted by kind is not so any more
+                    agent.kinds.pop(edit.messages[0], None)
+        wires.record(event)
+
+    return record
 
 
-def _shorten(agent: Agent, wires: Wires, budget: Budget, over: int, first: bool) -> None:
-    """Shorten what is new in the window: the question before a turn's first request, results afterwards."""
-    history = wires.history(agent)
-    if budget.unit != "tokens" or not history.exchanges:
-        return
-    question = history.exchanges[-1].question
-    ids = ([question] if question else []) if first else newest_results(history)
-    room = budget.room or 0
-    reason = Reason("window.overflow", room, room + over, wires.state.turn)
-    _rewrite(agent, wires, cap(history, ids, over, agent.counter.text, reason), "user" if first else "tool_result")
-
-
-def _rewrite(agent: Agent, wires: Wires, items: Sequence[Rewritten], kind: str) -> None:
-    """Record texts that stand in the place of messages, then the edits that put them there."""
-    for item in items:
-        (id,) = item.edit.messages
-        hash = item.edit.text or ""
-        agent.kinds.pop(id, None)
-        if hash not in wires.state.texts:
-            tokens = agent.counter.text(item.text)
-            wires.record(PartDefined(hash=hash, part=kind, source=Source(message=id), text=item.text, tokens=tokens))
-    if items:
-        wires.record(WindowEdited(edits=tuple(item.edit for item in items)))
-
-
-def _evicted(edits: Sequence[Edit]) -> str:
-    count = sum(len(edit.messages) for edit in edits)
-    return f"{count} {'message' if count == 1 else 'messages'} evicted" if count else ""
+def _detail(held: Held, budget: Budget, first: bool) -> str:
+    if held.over and first:
+        return f"{held.over:,} {budget.unit} over the limit, sent all the same (overflow=keep)"
+    return f"{held.evicted} {'message' if held.evicted == 1 else 'messages'} evicted" if held.evicted else ""
 
 
 def _stage(wires: Wires, before: int, after: int, started: float, detail: str) -> None:

@@ -6,6 +6,20 @@ exchange only whole rounds. Knows the core and policies; knows no agent and no l
 
 from ctxeng_cli.window.cap import Rewritten, cap, newest_results
 from ctxeng_cli.window.fit import budget_of, budgets_of, fit, overflow, squeeze, start
+from ctxeng_cli.window.hold import Held, Hold
 from ctxeng_cli.window.pipeline import apply_step
 
-__all__ = ["Rewritten", "apply_step", "budget_of", "budgets_of", "cap", "fit", "newest_results", "overflow", "squeeze", "start"]
+__all__ = [
+    "Held",
+    "Hold",
+    "Rewritten",
+    "apply_step",
+    "budget_of",
+    "budgets_of",
+    "cap",
+    "fit",
+    "newest_results",
+    "overflow",
+    "squeeze",
+    "start",
+]

@@ -1,0 +1,87 @@
+"""Hold a window under its budget before a request: what is tried first, what leaves, and what happens when that is not
+enough (SPEC 3). The engine and a replay run this same code.
+
+It decides and applies: each decision is handed to `record`, which folds it into the history before the next one is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
+
+from ctxeng_cli.core.budget import Budget, Reason
+from ctxeng_cli.core.events import Event, PartDefined, Source, WindowEdited
+from ctxeng_cli.core.history import History
+from ctxeng_cli.spec.policy import Policy
+from ctxeng_cli.window.cap import Rewritten, cap, newest_results
+from ctxeng_cli.window.fit import overflow, squeeze
+from ctxeng_cli.window.pipeline import apply_step
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How it went: messages that left, and by how much what must stay is still over the budget."""
+
+    evicted: int
+    over: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What the window of one agent is held with. `count` counts a text's tokens, `defined` are the texts of the log."""
+
+    history: History
+    policy: Policy
+    record: Callable[[Event], object]
+    count: Callable[[str], int]
+    defined: Container[str]
+    turn: int
+
+    def under(self, budget: Budget, *, fixed: int, first: bool) -> Held:
+        """Bring the window under a budget. `fixed` is what is sent besides it; `first` says that no tool has run in this turn.
+
+        Raises Overflow before the first request of a turn where the policy says so, with nothing evicted.
+        """
+        self._pipeline(budget, fixed)
+        edits, over = squeeze(self.history, budget, fixed=fixed, turn=self.turn)
+        fate = self.policy.overflow if first else "truncate"
+        if over and fate == "error":
+            raise overflow(self.history, budget, over, fixed)
+        if edits:
+            self.record(WindowEdited(edits=edits))
+        if over and fate == "truncate":
+            self._shorten(budget, over, first)
+            over = squeeze(self.history, budget, fixed=fixed, turn=self.turn)[1]
+            if over and first:
+                raise overflow(self.history, budget, over, fixed)
+        return Held(sum(len(edit.messages) for edit in edits), over)
+
+    def _pipeline(self, budget: Budget, fixed: int) -> None:
+        """What the policy tries before anything is evicted, step by step, once the window is full."""
+        room, low = budget.room, budget.low
+        if budget.unit != "tokens" or room is None or low is None or self.history.window_tokens + fixed <= room:
+            return
+        for step in self.policy.pipeline:
+            over = self.history.window_tokens + fixed - low
+            if over > 0:
+                self._rewrite(apply_step(self.history, step, over, self.count, limit=low, turn=self.turn), "tool_result")
+
+    def _shorten(self, budget: Budget, over: int, first: bool) -> None:
+        """Shorten what is new in the window: the question before a turn's first request, results afterwards."""
+        if budget.unit != "tokens" or not self.history.exchanges:
+            return
+        question = self.history.exchanges[-1].question
+        ids = ([question] if question else []) if first else newest_results(self.history)
+        room = budget.room or 0
+        reason = Reason("window.overflow", room, room + over, self.turn)
+        self._rewrite(cap(self.history, ids, over, self.count, reason), "user" if first else "tool_result")
+
+    def _rewrite(self, items: Sequence[Rewritten], kind: str) -> None:
+        """Record texts that stand in the place of messages, then the edits that put them there."""
+        for item in items:
+            hash = item.edit.text or ""
+            if hash not in self.defined:
+                source = Source(message=item.edit.messages[0])
+                self.record(PartDefined(hash=hash, part=kind, source=source, text=item.text, tokens=self.count(item.text)))
+        if items:
+            self.record(WindowEdited(edits=tuple(item.edit for item in items)))
