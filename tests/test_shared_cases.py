@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import runpy
 import time
 from pathlib import Path
@@ -21,7 +22,7 @@ SHARED = os.environ.get("CTXENG_SHARED")
 AREAS = ("yaml", "terminal")
 LOOKED_AT = ("steps", "last", "repeat", "max_seconds", "max_rss_mb")
 """What is expected of the whole case, not of what one step said."""
-ALSO = ("B62", "B63", "B65", "B66", "B70", "B77")
+ALSO = ("B18", "B20", "B23", "B60", "B62", "B63", "B65", "B66", "B70", "B74", "B77")
 """Of other areas, what is built already."""
 
 
@@ -34,7 +35,7 @@ def cases() -> list[dict[str, Any]]:
 
 def is_foreign(step: dict[str, Any]) -> bool:
     command = step.get("cmd", [""])
-    return command[0] == "replay" or "--transcript" in command
+    return (command[0] == "replay" and "--policy" not in command) or "--transcript" in command
 
 
 def run(step: dict[str, Any], folder: Path, attempt: int, most_mb: int | None) -> list[Ran]:
@@ -91,6 +92,8 @@ def holds(expect: dict[str, Any], ran: list[Ran]) -> str | None:
             "legal": lambda v: '"severity":"error"' in both,
             "either": lambda v: all(holds(one, ran) for one in v),
             "unique": lambda v: _repeated(v, ran),
+            "kept": lambda v: any(row["window"] != v["messages"] for row in _asked(v["at"], ran)),
+            "compare_policies": lambda v: not _compares(v[0], v[1], ran),
         }[key](value)
         if wrong:
             return f"{key}: {value}"
@@ -107,6 +110,27 @@ def _decoded(text: str) -> str:
         except ValueError:
             continue
     return "\n".join(lines)
+
+
+def _printed(kind: str, ran: list[Ran]) -> list[dict[str, Any]]:
+    bodies = [json.loads(line) for r in ran for line in r.out.splitlines() if line.startswith("{")]
+    return [body for body in bodies if body.get("type") == kind]
+
+
+def _asked(at: int | str, ran: list[Ran]) -> list[dict[str, Any]]:
+    """The rows of a request, or of the last one, of each policy."""
+    rows = _printed("replay.request", ran)
+    last = max(row["request"] for row in rows)
+    return [row for row in rows if row["request"] == (last if at == "last" else at)]
+
+
+def _compares(field: str, claim: str, ran: list[Ran]) -> bool:
+    """`second > first + 0.2` of a field of the summary's rows."""
+    found = re.fullmatch(r"second > first \+ ([\d.]+)", claim)
+    assert found is not None, claim
+    (summary,) = _printed("replay.summary", ran)
+    first, second = (row[field] for row in summary["policies"])
+    return bool(second > first + float(found[1]))
 
 
 def _repeated(key: str, ran: list[Ran]) -> bool:

@@ -34,23 +34,24 @@ def project(io: Io, file: str | None) -> Project:
     return load(find(file, io.environ, io.folder))
 
 
-def policy(text: str | None) -> Policy | None:
-    """A policy string of a command line. Raises UsageError with the place inside it."""
+def parsed(text: str, option: str) -> Policy:
+    """A policy string of a command line. Raises UsageError."""
     from ctxeng_cli.core.errors import UsageError
     from ctxeng_cli.spec import parse_policy
     from ctxeng_cli.spec.policy import PolicyError
 
     try:
-        return None if text is None else parse_policy(text)
+        return parse_policy(text)
     except PolicyError as error:
-        raise UsageError(f"--window {text}: {error.message}") from None
+        raise UsageError(f"{option} {text}: {error.message}") from None
 
 
 def overrides(io: Io, model: str | None, window: str | None) -> Overrides:
     """What the command line, else CTXENG_MODEL and CTXENG_WINDOW, say instead of the spec."""
     from ctxeng_cli.session.open import Overrides
 
-    return Overrides(model or io.environ.get("CTXENG_MODEL"), policy(window or io.environ.get("CTXENG_WINDOW")))
+    text = window or io.environ.get("CTXENG_WINDOW")
+    return Overrides(model or io.environ.get("CTXENG_MODEL"), parsed(text, "--window") if text else None)
 
 
 def variables(given: list[str] | None) -> dict[str, str]:

@@ -283,6 +283,49 @@ class TurnFailed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRequest(Event):
+    """A recorded request under a policy. `pending`: the recording holds no answer to it. `evicted` are the messages that
+    left since the request before; `overflow` says why what had to stay did not fit, where it did not."""
+
+    type: ClassVar[str] = "replay.request"
+    kind: ClassVar[Kind] = "signal"
+    policy: str
+    request: int
+    pending: bool = False
+    window: tuple[str, ...]
+    tokens: int
+    evicted: tuple[str, ...]
+    stable_prefix_tokens: int
+    lint: tuple[Finding, ...]
+    overflow: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRow:
+    """What a recording comes to under one policy. Tokens of requests; `stable_prefix_share` is the part of all input tokens
+    that stood in the request before, at the same place."""
+
+    policy: str
+    requests: int
+    peak_tokens: int
+    input_tokens: int
+    evicted_messages: int
+    summaries: int
+    illegal_requests: int
+    stable_prefix_share: float
+    overflows: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaySummary(Event):
+    """The end of a replay: a row for each policy."""
+
+    type: ClassVar[str] = "replay.summary"
+    kind: ClassVar[Kind] = "signal"
+    policies: tuple[PolicyRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown(Event):
     """An event of a newer version: kept as it is, counted and shown, never a reason to fail."""
 
@@ -296,6 +339,7 @@ EVENTS: dict[str, type[Event]] = {
     for cls in (
         SessionOpened, SessionHealed, SpecChanged, TurnStarted, StageFinished, MessageAdded, PartDefined, WindowEdited,
         RequestSent, ModelDelta, ModelRetried, ModelAnswered, ToolCalled, ToolReturned, TurnCancelled, TurnFinished, TurnFailed,
+        ReplayRequest, ReplaySummary,
     )
 }  # fmt: skip
 

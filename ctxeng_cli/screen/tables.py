@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ctxeng_cli.core.events import Finding, StageFinished
+from ctxeng_cli.core.events import Finding, PolicyRow, ReplayRequest, StageFinished
 from ctxeng_cli.screen.layout import Canvas, Drawing, fold
 from ctxeng_cli.screen.words import says
 
@@ -135,3 +135,42 @@ def lint_table(findings: Iterable[Finding]) -> RenderableType:
 def doctor_table(rows: Iterable[Mapping[str, Any]]) -> RenderableType:
     """Rows with check, state, detail."""
     return grid(("check", "state", "detail"), [(r["check"], r.get("state"), r.get("detail")) for r in rows])
+
+
+def requests_table(policy: str, rows: Iterable[tuple[int, ReplayRequest]], exact: bool) -> RenderableType:
+    """The requests of a replay under one policy: what each would have held, and what had left before it."""
+
+    def draw(canvas: Canvas) -> RenderableType:
+        tokens = "tokens" if exact else f"{canvas.about} tokens"
+        names = ("request", "turn", "messages", tokens, "stable", "evicted", "notes")
+        cells: list[tuple[object, ...]] = [
+            (
+                row.request, turn, len(row.window), row.tokens, row.stable_prefix_tokens, len(row.evicted) or None,
+                "; ".join(_notes(row)),
+            )
+            for turn, row in rows
+        ]  # fmt: skip
+        return _grid(canvas, names, cells, policy, frozenset(names[:-1]))
+
+    return Drawing(draw)
+
+
+def _notes(row: ReplayRequest) -> list[str]:
+    found = [f"{finding.code}: {finding.message}" for finding in row.lint]
+    return [*(["pending"] if row.pending else []), *found, *([row.overflow] if row.overflow else [])]
+
+
+def policies_table(rows: Iterable[PolicyRow]) -> RenderableType:
+    """What a recording comes to, a row for each policy."""
+    kept = list(rows)
+    numbers: dict[str, Callable[[PolicyRow], object]] = {
+        "requests": lambda row: row.requests,
+        "peak": lambda row: row.peak_tokens,
+        "input": lambda row: row.input_tokens,
+        "evicted": lambda row: row.evicted_messages,
+        "stable": lambda row: f"{row.stable_prefix_share:.0%}",
+        "illegal": lambda row: row.illegal_requests,
+    }
+    if any(row.overflows for row in kept):
+        numbers["overflows"] = lambda row: row.overflows
+    return grid((*numbers, "policy"), [(*(of(row) for of in numbers.values()), row.policy) for row in kept], right=numbers)

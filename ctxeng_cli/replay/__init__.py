@@ -1,0 +1,8 @@
+"""Recordings through window policies: what a model would have been shown, request by request. Pure.
+
+Runs the code that holds the window of a live session (`window.Hold`) over the messages of a recording.
+"""
+
+from ctxeng_cli.replay.simulate import Counted, counted, simulate, summary
+
+__all__ = ["Counted", "counted", "simulate", "summary"]
