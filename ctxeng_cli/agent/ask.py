@@ -148,7 +148,7 @@ def _record_request(agent: Agent, wires: Wires, budget: Budget, tools: tuple[Too
             parameters=dict(request.parameters),
             stable_prefix_tokens=_stable(history, wires, refs),
             fingerprint=request.fingerprint,
-            lint=check(request),
+            lint=check(request, tokens=used, context_window=agent.context_window),
             payload=request.payload() if wires.payload else None,
         )
     )

@@ -1,98 +1,170 @@
-"""OpenAI Chat Completions: which histories are refused. Rules and texts: shared/reference/protocol_rules.md 4.1.
+"""OpenAI Chat Completions: what is refused, and what is accepted and does harm.
 
-Built: OC001 to OC005, as far as a request of our own can break them. The other families and rules are still to come.
+Each rule has a code for ever. What the provider would say is a prediction, from public reports of its answers
+(protocol_rules.md 4.1). Offline, scripted and local models are held against these rules too.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from ctxeng_cli.core.events import Finding
 from ctxeng_cli.core.messages import Message
 from ctxeng_cli.core.request import Request
 
-_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+RULES: dict[str, str] = {
+    "OC001": "every call is answered by tool messages right behind it",
+    "OC002": "a tool message answers a call of the assistant message before it",
+    "OC003": "ids are there and have at most 40 characters; names are of letters, digits, _ and -, 64 at most",
+    "OC005": "arguments are JSON, a call has one answer, no message is empty (accepted, and does harm)",
+    "OC006": "the request fits into the model's window",
+    "OC007": "instructions stand first, in one role (accepted, and does harm)",
+    "OC008": "at most 128 tools",
+}
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_LONGEST_ID = 40
+_MOST_TOOLS = 128
 
 
-def check(request: Request) -> tuple[Finding, ...]:
-    """Everything that the provider would refuse (`error`) or that does harm (`warning`), in message order."""
-    return (*_pairs(request.messages), *_names(request))
+def check(request: Request, *, tokens: int | None = None, context_window: int | None = None) -> tuple[Finding, ...]:
+    """Everything that the provider would refuse (`error`) or that does harm (`warning`), in message order.
+
+    `tokens` are those of the request, `context_window` what the model holds; without both, OC006 is not looked at.
+    """
+    findings = [*_pairs(request.messages), *_ids(request), *_harm(request.messages), *_order(request.messages)]
+    if len(request.tools) > _MOST_TOOLS:
+        findings.append(_error("OC008", f"The request has {len(request.tools)} tools.", "array_above_max_length: tools"))
+    if tokens is not None and context_window is not None and tokens > context_window:
+        says = (
+            f"This model's maximum context length is {context_window} tokens. However, your messages resulted in {tokens} tokens."
+        )
+        findings.append(_error("OC006", f"The request has {tokens:,} tokens, the model's window {context_window:,}.", says))
+    place = {message.id: at for at, message in enumerate(request.messages)}
+    return tuple(sorted(findings, key=lambda finding: place.get(finding.part or "", -1)))
+
+
+def _error(code: str, message: str, says: str, part: str | None = None) -> Finding:
+    return Finding(code, "error", message, says, part)
+
+
+def _warning(code: str, message: str, part: str | None = None) -> Finding:
+    return Finding(code, "warning", message, "", part)
+
+
+# -- OC001 and OC002: pairs ------------------------------------------------------------------------------------------
 
 
 def _pairs(messages: Sequence[Message]) -> Iterator[Finding]:
-    """OC001 and OC002: a call's results follow it at once, and no result stands without its call."""
-    open: dict[str, Message] = {}
-    for message in messages:
+    """A call's results follow it at once, and no result stands without its call. Equal ids are answered in order."""
+    caller: Message | None = None
+    open: Counter[str] = Counter()
+    asked: set[str] = set()
+    for at, message in enumerate(messages):
         if message.role == "tool":
-            if message.tool_call_id in open:
-                del open[message.tool_call_id]
-                continue
-            yield Finding(
-                "OC002", "error",
-                f"{message.id} is the result of {message.tool_call_id}, and no call of that id stands right before it.",
-                "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
-                message.id,
-            )  # fmt: skip
+            id = message.tool_call_id or ""
+            if open[id] > 0:
+                open[id] -= 1
+            elif caller is not None and id in asked:
+                yield _warning("OC005", f"{message.id} answers {id!r} a second time.", message.id)
+            else:
+                yield _stray(messages, at)
             continue
-        yield from _unanswered(open)
-        open = {call.id: message for call in message.tool_calls}
-    yield from _unanswered(open)
+        yield from _unanswered(messages, at, caller, open)
+        caller = message
+        open = Counter(call.id for call in message.tool_calls)
+        asked = set(open)
+    yield from _unanswered(messages, len(messages), caller, open)
 
 
-def _unanswered(open: dict[str, Message]) -> Iterator[Finding]:
-    if open:
-        ids = ", ".join(open)
-        yield Finding(
-            "OC001", "error", f"The calls {ids} have no result right behind them.",
-            "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
-            f"The following tool_call_ids did not have response messages: {ids}", next(iter(open.values())).id,
-        )  # fmt: skip
+def _stray(messages: Sequence[Message], at: int) -> Finding:
+    message = messages[at]
+    id = message.tool_call_id or ""
+    calls = [m for m in messages[:at] if any(call.id == id for call in m.tool_calls)]
+    if calls:
+        what = f"{message.id} is the result of {id!r} and stands in the wrong place: it belongs right behind {calls[-1].id}."
+    else:
+        what = f"{message.id} is a result of {id!r}, and no call of that id stands before it."
+    says = "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
+    return _error("OC002", what, f"{says} (param: messages.[{at}].role)", message.id)
 
 
-def _names(request: Request) -> Iterator[Finding]:
-    """OC003 to OC005: ids, names and arguments."""
+def _unanswered(messages: Sequence[Message], at: int, caller: Message | None, open: Counter[str]) -> Iterator[Finding]:
+    ids = [id for id, count in open.items() for _ in range(count)]
+    if caller is None or not ids:
+        return
+    late = {m.tool_call_id: m.id for m in messages[at:] if m.role == "tool" and m.tool_call_id in open}
+    if late:
+        where = ", ".join(f"the result of {id!r} is {found}" for id, found in late.items())
+        what = f"Results of {caller.id} stand in the wrong place: {where}, and belong right behind it."
+    else:
+        what = f"The calls {', '.join(map(repr, ids))} of {caller.id} have no result right behind them."
+    says = (
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
+        f"The following tool_call_ids did not have response messages: {', '.join(ids)}"
+    )
+    yield _error("OC001", what, f"{says} (param: messages.[{at}].role)", caller.id)
+
+
+# -- OC003: ids and names --------------------------------------------------------------------------------------------
+
+
+def _ids(request: Request) -> Iterator[Finding]:
     for tool in request.tools:
-        if not _TOOL_NAME.fullmatch(tool.name):
-            yield Finding(
-                "OC003",
-                "error",
-                f"The tool name {tool.name!r} holds what the provider refuses.",
-                "Invalid pattern for tools[].function.name",
-                None,
-            )
-    for message in request.messages:
-        if message.role == "tool" and not message.tool_call_id:
-            yield Finding(
-                "OC003",
-                "error",
-                f"{message.id} is a tool result without tool_call_id.",
-                "Missing parameter 'tool_call_id'",
-                message.id,
-            )
-        if message.role == "user" and not message.content:
-            yield Finding("OC005", "warning", f"{message.id} is an empty user message.", "", message.id)
+        if not _NAME.fullmatch(tool.name):
+            says = f"Invalid 'tools[].function.name': string does not match pattern {_NAME.pattern!r}."
+            yield _error("OC003", f"The tool name {tool.name!r} holds what the provider refuses.", says)
+    for at, message in enumerate(request.messages):
         for call in message.tool_calls:
-            if not call.id or len(call.id) > 40:
-                yield Finding(
+            yield from _id(message, at, call.id, "tool call", "tool_calls[].id")
+            if not _NAME.fullmatch(call.name):
+                yield _error(
                     "OC003",
-                    "error",
-                    f"{message.id} calls with the id {call.id!r}; it must have 1 to 40 characters.",
-                    "string_above_max_length",
-                    message.id,
-                )
-            if not _TOOL_NAME.fullmatch(call.name):
-                yield Finding(
-                    "OC003",
-                    "error",
                     f"{message.id} calls {call.name!r}, a name that the provider refuses.",
-                    "Invalid pattern",
+                    f"Invalid 'messages[{at}].tool_calls[].function.name': string does not match pattern.",
                     message.id,
                 )
-            try:
-                json.loads(call.arguments or "{}")
-            except ValueError:
-                yield Finding(
-                    "OC005", "warning", f"{message.id} calls {call.name} with arguments that are not JSON.", "", message.id
-                )
+        if message.role == "tool":
+            yield from _id(message, at, message.tool_call_id or "", "tool result", "tool_call_id")
+
+
+def _id(message: Message, at: int, id: str, what: str, field: str) -> Iterator[Finding]:
+    if not id:
+        says = f"Missing required parameter: 'messages[{at}].{field}'."
+        yield _error("OC003", f"{message.id} is a {what} without an id.", says, message.id)
+    elif len(id) > _LONGEST_ID:
+        says = f"Invalid 'messages[{at}].{field}': string too long. Expected a string with maximum length {_LONGEST_ID}."
+        yield _error("OC003", f"{message.id} is a {what} whose id has {len(id)} characters, {id[:20]}….", says, message.id)
+
+
+# -- OC005 and OC007: accepted, and does harm ------------------------------------------------------------------------
+
+
+def _harm(messages: Sequence[Message]) -> Iterator[Finding]:
+    for message in messages:
+        for call in message.tool_calls:
+            if not _is_object(call.arguments):
+                yield _warning("OC005", f"The arguments of {call.name} in {message.id} are no JSON object.", message.id)
+        if message.role != "tool" and not message.content and not message.tool_calls:
+            yield _warning("OC005", f"{message.id} is an empty {message.role} message.", message.id)
+
+
+@lru_cache(maxsize=2048)
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _order(messages: Sequence[Message]) -> Iterator[Finding]:
+    instructions = [at for at, message in enumerate(messages) if message.role == "system"]
+    roles = {str(messages[at].extra.get("role", "system")) for at in instructions}
+    if len(roles) > 1:
+        yield _warning("OC007", "Instructions stand in two roles, system and developer.", messages[instructions[0]].id)
+    for at in instructions:
+        if any(message.role != "system" for message in messages[:at]):
+            yield _warning("OC007", f"{messages[at].id} is a system message that does not stand first.", messages[at].id)
