@@ -250,7 +250,10 @@ class State:
     unknown: int = 0
 
     def history(self, agent: str) -> History:
-        return self.agents.setdefault(agent, History())
+        found = self.agents.get(agent)
+        if found is None:
+            found = self.agents[agent] = History()
+        return found
 
     def apply(self, entry: Entry) -> None:
         """Take one entry in. Never raises."""

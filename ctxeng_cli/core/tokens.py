@@ -23,6 +23,8 @@ from ctxeng_cli.core.request import ToolDefinition, canonical
 
 FRAME = "openai-chat/1"
 PRIMING = 3
+RESULT_FRAME = 4
+"""What a tool result weighs besides its text: 3 for the message, 1 for its role."""
 IMAGE_TOKENS = 1100
 
 # A run of white space of about a million characters overflows the stack of tiktoken's regular expression engine, which
@@ -96,7 +98,7 @@ class Counter:
 
     def body(self, message: Message) -> int:
         """A message without its tool calls."""
-        tokens = 4 + self.text(message.text)
+        tokens = RESULT_FRAME + self.text(message.text)
         if message.name and message.role != "tool":
             tokens += 1 + self.text(message.name)
         for block in message.content:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
@@ -43,6 +42,8 @@ def check(request: Request, *, tokens: int | None = None, context_window: int | 
             f"This model's maximum context length is {context_window} tokens. However, your messages resulted in {tokens} tokens."
         )
         findings.append(_error("OC006", f"The request has {tokens:,} tokens, the model's window {context_window:,}.", says))
+    if not findings:
+        return ()
     place = {message.id: at for at, message in enumerate(request.messages)}
     return tuple(sorted(findings, key=lambda finding: place.get(finding.part or "", -1)))
 
@@ -61,23 +62,25 @@ def _warning(code: str, message: str, part: str | None = None) -> Finding:
 def _pairs(messages: Sequence[Message]) -> Iterator[Finding]:
     """A call's results follow it at once, and no result stands without its call. Equal ids are answered in order."""
     caller: Message | None = None
-    open: Counter[str] = Counter()
-    asked: set[str] = set()
+    open: list[str] = []
+    asked: tuple[str, ...] = ()
     for at, message in enumerate(messages):
         if message.role == "tool":
             id = message.tool_call_id or ""
-            if open[id] > 0:
-                open[id] -= 1
-            elif caller is not None and id in asked:
+            if id in open:
+                open.remove(id)
+            elif id in asked:
                 yield _warning("OC005", f"{message.id} answers {id!r} a second time.", message.id)
             else:
                 yield _stray(messages, at)
             continue
-        yield from _unanswered(messages, at, caller, open)
+        if open and caller is not None:
+            yield _unanswered(messages, at, caller, open)
         caller = message
-        open = Counter(call.id for call in message.tool_calls)
-        asked = set(open)
-    yield from _unanswered(messages, len(messages), caller, open)
+        asked = tuple([call.id for call in message.tool_calls]) if message.tool_calls else ()
+        open = list(asked)
+    if open and caller is not None:
+        yield _unanswered(messages, len(messages), caller, open)
 
 
 def _stray(messages: Sequence[Message], at: int) -> Finding:
@@ -92,21 +95,18 @@ def _stray(messages: Sequence[Message], at: int) -> Finding:
     return _error("OC002", what, f"{says} (param: messages.[{at}].role)", message.id)
 
 
-def _unanswered(messages: Sequence[Message], at: int, caller: Message | None, open: Counter[str]) -> Iterator[Finding]:
-    ids = [id for id, count in open.items() for _ in range(count)]
-    if caller is None or not ids:
-        return
+def _unanswered(messages: Sequence[Message], at: int, caller: Message, open: Sequence[str]) -> Finding:
     late = {m.tool_call_id: m.id for m in messages[at:] if m.role == "tool" and m.tool_call_id in open}
     if late:
         where = ", ".join(f"the result of {id!r} is {found}" for id, found in late.items())
         what = f"Results of {caller.id} stand in the wrong place: {where}, and belong right behind it."
     else:
-        what = f"The calls {', '.join(map(repr, ids))} of {caller.id} have no result right behind them."
+        what = f"The calls {', '.join(map(repr, open))} of {caller.id} have no result right behind them."
     says = (
         "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
-        f"The following tool_call_ids did not have response messages: {', '.join(ids)}"
+        f"The following tool_call_ids did not have response messages: {', '.join(open)}"
     )
-    yield _error("OC001", what, f"{says} (param: messages.[{at}].role)", caller.id)
+    return _error("OC001", what, f"{says} (param: messages.[{at}].role)", caller.id)
 
 
 # -- OC003: ids and names --------------------------------------------------------------------------------------------
@@ -119,7 +119,8 @@ def _ids(request: Request) -> Iterator[Finding]:
             yield _error("OC003", f"The tool name {tool.name!r} holds what the provider refuses.", says)
     for at, message in enumerate(request.messages):
         for call in message.tool_calls:
-            yield from _id(message, at, call.id, "tool call", "tool_calls[].id")
+            if not 0 < len(call.id) <= _LONGEST_ID:
+                yield _id(message, at, call.id, "tool call", "tool_calls[].id")
             if not _NAME.fullmatch(call.name):
                 yield _error(
                     "OC003",
@@ -127,17 +128,17 @@ def _ids(request: Request) -> Iterator[Finding]:
                     f"Invalid 'messages[{at}].tool_calls[].function.name': string does not match pattern.",
                     message.id,
                 )
-        if message.role == "tool":
-            yield from _id(message, at, message.tool_call_id or "", "tool result", "tool_call_id")
+        if message.role == "tool" and not 0 < len(message.tool_call_id or "") <= _LONGEST_ID:
+            yield _id(message, at, message.tool_call_id or "", "tool result", "tool_call_id")
 
 
-def _id(message: Message, at: int, id: str, what: str, field: str) -> Iterator[Finding]:
+def _id(message: Message, at: int, id: str, what: str, field: str) -> Finding:
+    """What is wrong with an id that is missing or too long."""
     if not id:
         says = f"Missing required parameter: 'messages[{at}].{field}'."
-        yield _error("OC003", f"{message.id} is a {what} without an id.", says, message.id)
-    elif len(id) > _LONGEST_ID:
-        says = f"Invalid 'messages[{at}].{field}': string too long. Expected a string with maximum length {_LONGEST_ID}."
-        yield _error("OC003", f"{message.id} is a {what} whose id has {len(id)} characters, {id[:20]}….", says, message.id)
+        return _error("OC003", f"{message.id} is a {what} without an id.", says, message.id)
+    says = f"Invalid 'messages[{at}].{field}': string too long. Expected a string with maximum length {_LONGEST_ID}."
+    return _error("OC003", f"{message.id} is a {what} whose id has {len(id)} characters, {id[:20]}….", says, message.id)
 
 
 # -- OC005 and OC007: accepted, and does harm ------------------------------------------------------------------------
@@ -162,6 +163,8 @@ def _is_object(text: str) -> bool:
 
 def _order(messages: Sequence[Message]) -> Iterator[Finding]:
     instructions = [at for at, message in enumerate(messages) if message.role == "system"]
+    if instructions in ([], [0]):
+        return
     roles = {str(messages[at].extra.get("role", "system")) for at in instructions}
     if len(roles) > 1:
         yield _warning("OC007", "Instructions stand in two roles, system and developer.", messages[instructions[0]].id)

@@ -54,6 +54,8 @@ class _Simulation:
         self.state, self.turn, self.seq = State(), 0, 0
         self.evicted: list[str] = []
         self.before: list[str] = []
+        self.shown: dict[str, Message] = {}
+        """Messages with the texts that stand in, by their reference."""
         bodies = ({"name": t.name, "description": t.description, "parameters": t.parameters} for t in counted.recording.tools)
         self.tools = [text_hash(json.dumps(body, ensure_ascii=False)) for body in bodies]
         self.weights = dict(zip(self.tools, counted.tools, strict=True))
@@ -107,10 +109,14 @@ class _Simulation:
                 if still > 0:
                     why = f"{still:,} {budget.unit} over the limit: what a tool has answered must stay"
         window = history.window()
-        messages = [history.messages[id] for id in window]
-        texts = history.overrides
-        sent = tuple(m.with_text(self.state.texts[texts[m.id]].text) if m.id in texts else m for m in messages)
-        refs = [*(self.tools if tools else ()), *(f"{id}={texts[id]}" if id in texts else id for id in window)]
+        sent, refs = [history.messages[id] for id in window], list(window)
+        for at, id in enumerate(window) if history.overrides else ():
+            if id in history.overrides:
+                refs[at] = ref = f"{id}={history.overrides[id]}"
+                if ref not in self.shown:
+                    self.shown[ref] = sent[at].with_text(self.state.texts[history.overrides[id]].text)
+                sent[at] = self.shown[ref]
+        refs = [*self.tools, *refs] if tools else refs
         row = ReplayRequest(
             policy=str(self.policy),
             request=number,
@@ -119,7 +125,7 @@ class _Simulation:
             tokens=history.window_tokens + fixed,
             evicted=tuple(self.evicted),
             stable_prefix_tokens=self._stable(refs),
-            lint=check(Request(sent, tools)),
+            lint=check(Request(tuple(sent), tools)),
             overflow=why,
         )
         self.evicted, self.before = [], refs
@@ -127,11 +133,11 @@ class _Simulation:
 
     def _stable(self, refs: list[str]) -> int:
         """Tokens of the longest prefix that this request shares with the one before."""
-        total = 0
-        for before, now in zip(self.before, refs, strict=False):
+        total, tokens, tools = 0, self.history.tokens, len(self.tools)
+        for at, (before, now) in enumerate(zip(self.before, refs, strict=False)):
             if before != now:
                 break
-            total += self.weights[now] if now.startswith("#") else self.history.tokens[now.partition("=")[0]]
+            total += self.weights[now] if at < tools and now in self.weights else tokens[now.partition("=")[0]]
         return total
 
 

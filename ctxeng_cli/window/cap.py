@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ctxeng_cli.core.budget import Edit, Reason
 from ctxeng_cli.core.history import History
 from ctxeng_cli.core.request import text_hash
+from ctxeng_cli.core.tokens import RESULT_FRAME
 from ctxeng_cli.spec.policy import CapResult
 
 _LEAST = 40
@@ -38,7 +39,8 @@ def cap(history: History, ids: Sequence[str], over: int, count: Callable[[str], 
         if over <= 0:
             break
         before = history.tokens[id]
-        frame = before - count(history.messages[id].text) if id not in history.overrides else 4
+        result = history.messages[id].role == "tool" or id in history.overrides
+        frame = RESULT_FRAME if result else before - count(history.messages[id].text)
         room = max(_LEAST, before - over - frame)
         if before - frame <= room:
             continue
@@ -56,9 +58,8 @@ def cap_step(history: History, step: CapResult, over: int, count: Callable[[str]
     for round in (round for exchange in history.exchanges for round in exchange.rounds):
         results = [id for id in round.ids if history.messages[id].role == "tool" and id not in history.capped]
         for id in results:
-            frame = history.tokens[id] - count(history.messages[id].text)
-            if over > 0 and history.tokens[id] - frame > step.tokens:
-                item = _capped(history, id, step.tokens, frame, count, reason)
+            if over > 0 and history.tokens[id] - RESULT_FRAME > step.tokens:
+                item = _capped(history, id, step.tokens, RESULT_FRAME, count, reason)
                 if item is not None:
                     over -= history.tokens[id] - item.edit.tokens
                     found[id] = item

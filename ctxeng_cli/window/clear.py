@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ctxeng_cli.core.budget import Edit, Reason
 from ctxeng_cli.core.history import History
 from ctxeng_cli.core.request import text_hash
+from ctxeng_cli.core.tokens import RESULT_FRAME
 from ctxeng_cli.spec.policy import ClearResults
 from ctxeng_cli.window.cap import Rewritten, newest_results
 
@@ -21,16 +22,15 @@ def clear_step(
     """
     results = [id for exchange in history.exchanges for id in exchange.ids if history.messages[id].role == "tool"]
     stay = {*results[len(results) - step.keep :], *newest_results(history)} if step.keep else set(newest_results(history))
-    short = count(step.placeholder)
+    after = RESULT_FRAME + count(step.placeholder)
     cleared = []
     for id in results:
-        message, before = history.messages[id], history.tokens[id]
+        if over <= 0:
+            break
+        before = history.tokens[id]
         done = id in history.capped and history.capped[id].op == "clear"
-        if over <= 0 or id in stay or done or message.name in step.exclude:
+        if id in stay or done or after >= before or history.messages[id].name in step.exclude:
             continue
-        frame = before - count(message.text) if id not in history.overrides else 4
-        after = frame + short
-        if after < before:
-            over -= before - after
-            cleared.append(Rewritten(step.placeholder, Edit("clear", (id,), after, reason, text_hash(step.placeholder))))
+        over -= before - after
+        cleared.append(Rewritten(step.placeholder, Edit("clear", (id,), after, reason, text_hash(step.placeholder))))
     return tuple(cleared)
