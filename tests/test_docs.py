@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.write_windows import written
 from tests.commands import ROOT, ctxeng, environment
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -70,3 +72,9 @@ def test_every_file_that_a_document_names_is_there(document: Path) -> None:
         assert len(rooms) > 20
         missing += [name for name in rooms if not (ROOT / "ctxeng_cli" / name).exists()]
     assert missing == []
+
+
+def test_the_tables_about_windows_are_what_the_code_says() -> None:
+    shared = os.environ.get("CTXENG_SHARED")
+    page = (ROOT / "docs" / "windows.md").read_text("utf-8")
+    assert written(page, Path(shared) if shared else None) == page, "run docs/write_windows.py"
