@@ -27,7 +27,7 @@ from ctxeng_cli.core.ports import Answer
 from ctxeng_cli.core.request import Request, ToolDefinition, text_hash
 from ctxeng_cli.core.tokens import PRIMING
 from ctxeng_cli.lint import check
-from ctxeng_cli.window import Held, Hold, budgets_of
+from ctxeng_cli.window import Held, Hold, Pins, budgets_of
 
 
 class Partial(Exception):
@@ -63,7 +63,10 @@ def _fit(
     fixed = _fixed(agent, tools)
     before = history.window_tokens + fixed
     started = wires.timer()
-    hold = Hold(history, agent.spec.policy, _recorder(agent, wires), agent.counter.text, wires.state.texts, wires.state.turn)
+    policy, texts, turn = agent.spec.policy, wires.state.texts, wires.state.turn
+    if agent.pins is None:
+        agent.pins = Pins(policy.pin)
+    hold = Hold(history, policy, _recorder(agent, wires), agent.counter.text, texts, turn, agent.pins)
     try:
         held = hold.under(budget, fixed=fixed, first=first)
     except Overflow:

@@ -13,6 +13,7 @@ from ctxeng_cli.core.ports import Model, Record, Tool
 from ctxeng_cli.core.request import ToolDefinition
 from ctxeng_cli.core.tokens import Counter
 from ctxeng_cli.spec import AgentSpec
+from ctxeng_cli.window import Pins
 
 
 class Unsent(CtxengError):
@@ -36,6 +37,9 @@ class Agent:
     """Message id → tokens by kind of part, counted once."""
     weights: dict[str, int] = field(default_factory=dict)
     """Tool name → tokens of its definition, counted once."""
+
+    pins: Pins | None = None
+    """What of its history is pinned; made with the first request."""
 
     def weight(self, tool: ToolDefinition) -> int:
         """The tokens of one of its tools' definitions."""

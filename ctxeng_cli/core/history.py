@@ -34,6 +34,9 @@ from ctxeng_cli.core.events import (
 )
 from ctxeng_cli.core.messages import Message, ToolCall, number
 
+RESTORED = "command.restore"
+"""The rule of what a person brought back."""
+
 
 @dataclass(slots=True)
 class Round:
@@ -78,6 +81,8 @@ class History:
     overrides: dict[str, str] = field(default_factory=dict)
     """Message id → hash of the text that is sent in its place."""
     capped: dict[str, Ghost] = field(default_factory=dict)
+    restored: set[str] = field(default_factory=set)
+    """Messages that a person brought back: they stay."""
     system: str | None = None
     exchanges: deque[Exchange] = field(default_factory=deque)
     requests: int = 0
@@ -156,6 +161,8 @@ class History:
         elif edit.op == "restore":
             for id in known:
                 self.ghosts.pop(id, None)
+            if edit.reason.rule == RESTORED:
+                self.restored.update(known)
             systems = [id for id, m in self.messages.items() if m.role == "system" and id not in self.ghosts]
             self.system = systems[-1] if systems else None
             self.rebuild()
@@ -167,27 +174,29 @@ class History:
                 self.rebuild()
 
     def _pop(self, gone: list[str]) -> bool:
-        """Take off whole oldest exchanges, or units of the oldest and of the newest one, in the time that they need; False
-        when the edit is of another kind."""
+        """Take off whole exchanges, or units of them, looking from the oldest on only as far as it must; False when the edit
+        is of another kind."""
         left = set(gone)
-        while left and self.exchanges and set(self.exchanges[0].ids) <= left:
+        kept: list[Exchange] = []
+        while left and self.exchanges:
             exchange = self.exchanges.popleft()
-            left -= set(exchange.ids)
-            for id in exchange.ids:
-                self._weigh(id, -1)
-        if left and self.exchanges:
-            left -= self._trim(self.exchanges[0], left)
-        if left and len(self.exchanges) > 1:
-            left -= self._trim(self.exchanges[-1], left)
+            if left.issuperset(exchange.ids):
+                left.difference_update(exchange.ids)
+                for id in exchange.ids:
+                    self._weigh(id, -1)
+                continue
+            left -= self._trim(exchange, left, oldest=not kept)
+            kept.append(exchange)
+        self.exchanges.extendleft(reversed(kept))
         return not left
 
-    def _trim(self, exchange: Exchange, gone: set[str]) -> set[str]:
+    def _trim(self, exchange: Exchange, gone: set[str], *, oldest: bool) -> set[str]:
         """Take whole rounds and single messages out of an exchange; answers what it took. The question goes with the oldest
         exchange alone: elsewhere what is left would belong to the exchange before it."""
         stay = [round for round in exchange.rounds if not gone.issuperset(round.ids)]
         held = {id for round in stay for id in round.ids}
         out = {id for id in exchange.ids if id in gone and id not in held}
-        if exchange.question in out and exchange is not self.exchanges[0]:
+        if not out or (exchange.question in out and not oldest):
             return set()
         exchange.ids = [id for id in exchange.ids if id not in out]
         exchange.rounds = stay

@@ -108,6 +108,14 @@ def _clear(repl: Repl, argument: str) -> None:
     )
 
 
+def _restore(repl: Repl, argument: str) -> None:
+    if not argument:
+        repl.print("/restore takes the id of a ghost, for example /restore m2; /context shows them")
+        return
+    back = repl.session.restore(argument)
+    repl.print(f"back in the window, and kept: {', '.join(back)}")
+
+
 def _exit(repl: Repl, argument: str) -> bool:
     return True
 
@@ -122,6 +130,7 @@ _ALL = (
     ),
     Command("view", "full|bar|off", "how much of the window each turn shows", _view, ("full", "bar", "off")),
     Command("retry", "", "ask the last question again", _retry),
+    Command("restore", "mN", "bring a ghost back, with its exchange, and keep it", _restore),
     Command("clear", "", "empty the window; the log keeps everything", _clear),
     Command("exit", "", "leave; the session can be continued", _exit),
 )

@@ -15,7 +15,7 @@ from ctxeng_cli.core.tokens import PRIMING, Counter
 from ctxeng_cli.lint import check
 from ctxeng_cli.spec import Policy
 from ctxeng_cli.transcripts import Recording
-from ctxeng_cli.window import Hold, budgets_of, start
+from ctxeng_cli.window import Hold, Pins, budgets_of, start
 
 AGENT = ""
 _GONE = ("evict", "drop", "replace", "summarize")
@@ -54,6 +54,7 @@ class _Simulation:
         self.state, self.turn, self.seq = State(), 0, 0
         self.evicted: list[str] = []
         self.before: list[str] = []
+        self.pins = Pins(policy.pin)
         self.shown: dict[str, Message] = {}
         """Messages with the texts that stand in, by their reference."""
         bodies = ({"name": t.name, "description": t.description, "parameters": t.parameters} for t in counted.recording.tools)
@@ -94,7 +95,7 @@ class _Simulation:
     def _request(self, number: int, pending: bool) -> ReplayRequest:
         history, tools, fixed, why = self.history, self.counted.recording.tools, self.counted.fixed, None
         first = not history.exchanges or not history.exchanges[-1].rounds
-        hold = Hold(history, self.policy, self.record, self.counted.counter.text, self.state.texts, self.turn)
+        hold = Hold(history, self.policy, self.record, self.counted.counter.text, self.state.texts, self.turn, self.pins)
         for budget in self.budgets:
             try:
                 held = hold.under(budget, fixed=fixed, first=first)

@@ -18,6 +18,8 @@ from ctxeng_cli.assembly import check_agent, given_inputs, parse
 from ctxeng_cli.core.budget import Edit, Reason
 from ctxeng_cli.core.errors import Problem, SpecError, UsageError, nearest
 from ctxeng_cli.core.events import Entry, Event, SessionHealed, SessionOpened, SpecChanged, TurnStarted, WindowEdited
+from ctxeng_cli.core.history import RESTORED
+from ctxeng_cli.core.messages import number
 from ctxeng_cli.core.ports import Observer, Record, Tool
 from ctxeng_cli.core.redact import Redactor
 from ctxeng_cli.core.tokens import counter_for
@@ -54,7 +56,7 @@ class Overrides:
                 raise UsageError(wrong)
             model = project.models.get(self.model) or ModelSpec(self.model)
             spec = replace(spec, model=model)
-        return spec if self.policy is None else replace(spec, policy=self.policy)
+        return spec if self.policy is None else replace(spec, policy=replace(self.policy, pin=spec.policy.pin))
 
 
 def agent_spec(project: Project, name: str) -> AgentSpec:
@@ -168,6 +170,22 @@ class Session:
         if edits:
             self.wires.record(WindowEdited(edits=edits))
 
+    def restore(self, id: str) -> tuple[str, ...]:
+        """Bring a ghost back, with all of its exchange that has left, and keep it from now on; answers what came back.
+        Raises UsageError for what is no ghost."""
+        history = self.wires.history(self.agent)
+        ghost = history.ghosts.get(id)
+        if ghost is None or ghost.op not in ("evict", "drop"):
+            ghosts = [name for name, gone in history.ghosts.items() if gone.op in ("evict", "drop")]
+            have = f"; ghosts are {', '.join(ghosts[-12:])}" if ghosts else "; nothing has left the window"
+            raise UsageError(f"{id} is in the window" if id in history.window() else f"there is no ghost {id}{have}")
+        turn = history.turns[id]
+        back = tuple(other for other, gone in history.ghosts.items() if history.turns[other] == turn and gone.op == ghost.op)
+        back = tuple(sorted(back, key=number))
+        reason = Reason(RESTORED, None, None, self.journal.state.turn)
+        self.wires.record(WindowEdited(edits=(Edit("restore", back, sum(history.tokens[m] for m in back), reason),)))
+        return back
+
     def take_back(self) -> bool:
         """Take the last exchange out of the window, so that its question can be asked again. False when there is none."""
         history = self.wires.history(self.agent)
@@ -179,9 +197,10 @@ class Session:
         return True
 
     def set_window(self, policy: Policy) -> None:
-        """Another window policy from the next turn on."""
+        """Another window policy from the next turn on; pins stay."""
+        policy = replace(policy, pin=self.agent.spec.policy.pin)
         self.overrides.policy = policy
-        self.change(replace(self.agent, spec=replace(self.agent.spec, policy=policy)), self.project)
+        self.change(replace(self.agent, spec=replace(self.agent.spec, policy=policy), pins=None), self.project)
 
     def close(self) -> None:
         """Let go of the log. A new session in which nothing was said leaves none."""

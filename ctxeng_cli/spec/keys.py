@@ -104,6 +104,14 @@ STEP = Record("a step of the pipeline", {
     "offload": LATER, "summarize": LATER,
 })  # fmt: skip
 
+
+def message_id_problem(text: str) -> str | None:
+    return (
+        None if re.fullmatch("m[1-9][0-9]*", text) else f'"{text}" is no message id such as m2; pin a text with {{contains: "…"}}'
+    )
+
+
+PIN = Record("a pin", {"contains": Key(Str(empty=False), "Every message that holds this text stays.", required=True)})
 MEMORY = Record("memory", {
     "window": Key(Str(empty=False), "A policy: unlimited, none, messages:20, tokens:6000."),
     "unit": Key(Word(("exchange", "message")), "What leaves together: a question with all that answers it, or message by message."),
@@ -112,7 +120,8 @@ MEMORY = Record("memory", {
     "overflow": Key(Word(("error", "truncate", "keep")), "What happens when the floor does not fit."),
     "store": Key(Word(("file",), ("memory", "sqlite", "redis", "python")), "Where the log is kept."),
     "pipeline": Key(ListOf(STEP), "What is tried before anything is evicted, cheapest first, until the window fits."),
-    "pin": LATER, "image_tokens": LATER,
+    "pin": Key(ListOf(Either(Str(empty=False, check=message_id_problem), PIN)), "Messages that stay whatever their age."),
+    "image_tokens": LATER,
 }, {"type": "Write `window: messages:20` or `window: tokens:6000`.", "max_messages": "Write `window: messages:N`.",
     "max_tokens": "Write `window: tokens:N`.", "limit": "Write `window: messages:N` or `window: tokens:N`."})  # fmt: skip
 

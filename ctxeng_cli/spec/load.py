@@ -14,7 +14,7 @@ from ctxeng_cli.core.errors import Place, Problem, SpecError, UsageError, neares
 from ctxeng_cli.spec.keys import ROOT
 from ctxeng_cli.spec.model import AgentSpec, InputSpec, ModelSpec, Project, TextSource, ToolSpec
 from ctxeng_cli.spec.nodes import Document, compose
-from ctxeng_cli.spec.policy import CapResult, ClearResults, Policy, PolicyError, Step, parse_policy, with_option
+from ctxeng_cli.spec.policy import CapResult, ClearResults, Pin, Policy, PolicyError, Step, parse_policy, with_option
 from ctxeng_cli.spec.values import coerce
 
 FILE = "agents.yaml"
@@ -226,6 +226,12 @@ class _Builder:
                 policy = self._option(policy, name, *memory[name])
         if "pipeline" in memory:
             policy = self._pipeline(policy, *memory["pipeline"])
+        if "pin" in memory:
+            pins, at = memory["pin"]
+            if policy.kind not in ("tokens", "messages"):
+                self.document.problem(at, "pins belong to a window with a limit, for example `window: tokens:6000`")
+            found = (Pin(item) if isinstance(item, str) else Pin(contains=_value(item, "contains")) for item in pins)
+            policy = replace(policy, pin=tuple(found))
         return policy
 
     def _pipeline(self, policy: Policy, read: Sequence[Read], node: yaml.Node) -> Policy:

@@ -46,13 +46,22 @@ Step = ClearResults | CapResult
 
 
 @dataclass(frozen=True, slots=True)
+class Pin:
+    """A message that stays whatever its age: by its id, or every message that contains a text."""
+
+    message: str | None = None
+    contains: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """A window policy.
 
     `limit` in messages or tokens; `share` instead of it is per cent of the model's window. `low_water` is the part of the
     budget down to which is evicted once it is full. `unit` is what leaves together. `reserve`, in tokens, is kept free for
     the answer; None is the default of SPEC 3. `overflow` is what happens before a turn's first request when what must stay
-    does not fit. `pipeline` is what is tried before anything is evicted, in this order.
+    does not fit. `pipeline` is what is tried before anything is evicted, in this order. `pin` is
+    what is never evicted; it stands in the spec alone, not in the string.
     """
 
     kind: Kind = "unlimited"
@@ -63,6 +72,7 @@ class Policy:
     unit: Leaves = "exchange"
     overflow: Overflow = "error"
     pipeline: tuple[Step, ...] = ()
+    pin: tuple[Pin, ...] = ()
 
     def __str__(self) -> str:
         amount = f":{self.share}%" if self.share is not None else "" if self.limit is None else f":{self.limit}"

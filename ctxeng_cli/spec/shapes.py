@@ -8,7 +8,7 @@ places, so the loader would translate every error anyway.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -260,7 +260,3 @@ class Either:
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [self.scalar.schema(), self.other.schema()]}
-
-
-def union(shapes: Sequence[Shape]) -> dict[str, Any]:
-    return {"anyOf": [shape.schema() for shape in shapes]}

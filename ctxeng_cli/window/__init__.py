@@ -7,11 +7,13 @@ exchange only whole rounds. Knows the core and policies; knows no agent and no l
 from ctxeng_cli.window.cap import Rewritten, cap, newest_results
 from ctxeng_cli.window.fit import budget_of, budgets_of, fit, overflow, squeeze, start
 from ctxeng_cli.window.hold import Held, Hold
+from ctxeng_cli.window.pins import Pins
 from ctxeng_cli.window.pipeline import apply_step
 
 __all__ = [
     "Held",
     "Hold",
+    "Pins",
     "Rewritten",
     "apply_step",
     "budget_of",

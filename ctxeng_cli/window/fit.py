@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from ctxeng_cli.core.budget import Budget, Edit, Reason
@@ -63,10 +63,10 @@ class _Measure:
         self.total -= tokens if self.unit == "tokens" else messages
 
 
-def fit(history: History, budget: Budget, *, fixed: int, turn: int) -> tuple[Edit, ...]:
+def fit(history: History, budget: Budget, *, fixed: int, turn: int, pinned: Container[str] = frozenset()) -> tuple[Edit, ...]:
     """Answer the edits that bring the window under its budget; the running exchange is the newest one.
 
-    Kept, in this order: the system message, the running question, its newest round. Whole exchanges leave, oldest
+    Kept, in this order: the system message, pins, the running question, its newest round. Whole exchanges leave, oldest
     first; then whole rounds of the running one. A call never leaves without all its results, and a round that still
     waits for one never leaves.
 
@@ -75,13 +75,15 @@ def fit(history: History, budget: Budget, *, fixed: int, turn: int) -> tuple[Edi
 
     Source: SPEC 3. The pairing rule is OpenAI's (lint OC001, OC002).
     """
-    edits, over = squeeze(history, budget, fixed=fixed, turn=turn)
+    edits, over = squeeze(history, budget, fixed=fixed, turn=turn, pinned=pinned)
     if over > 0:
-        raise overflow(history, budget, over, fixed)
+        raise overflow(history, budget, over, fixed, pinned)
     return edits
 
 
-def squeeze(history: History, budget: Budget, *, fixed: int, turn: int) -> tuple[tuple[Edit, ...], int]:
+def squeeze(
+    history: History, budget: Budget, *, fixed: int, turn: int, pinned: Container[str] = frozenset()
+) -> tuple[tuple[Edit, ...], int]:
     """As `fit`, but never fails: the edits, and by how much what must stay is over the budget (0 when it fits)."""
     room = budget.room
     tokens = budget.unit == "tokens"
@@ -89,7 +91,7 @@ def squeeze(history: History, budget: Budget, *, fixed: int, turn: int) -> tuple
     if room is None or measure.total <= room:
         return (), 0
     edits: list[Edit] = []
-    for edit in _leaving(history, budget, room, measure, turn):
+    for edit in _leaving(history, budget, room, measure, turn, pinned):
         if measure.total <= (budget.low or 0):
             break
         edits.append(edit)
@@ -97,21 +99,28 @@ def squeeze(history: History, budget: Budget, *, fixed: int, turn: int) -> tuple
     return tuple(edits), max(0, measure.total - room)
 
 
-def _leaving(history: History, budget: Budget, room: int, measure: _Measure, turn: int) -> Iterator[Edit]:
+def _leaving(history: History, budget: Budget, room: int, measure: _Measure, turn: int, pinned: Container[str]) -> Iterator[Edit]:
     """What may leave, in the order in which it leaves."""
-    rule = f"window.{budget.unit}"
+
+    def out(ids: tuple[str, ...]) -> Edit:
+        reason = Reason(f"window.{budget.unit}", room, measure.total, turn)
+        return Edit("evict", ids, sum(history.tokens[id] for id in ids), reason)
+
     newest = len(history.exchanges) - 1
     for exchange in itertools.islice(history.exchanges, max(newest, 0)):
-        if budget.leaves == "exchange":
-            yield _evict(exchange, Reason(rule, room, measure.total, turn))
-        else:
-            for ids in _units(exchange):
-                yield Edit("evict", ids, sum(history.tokens[id] for id in ids), Reason(rule, room, measure.total, turn))
+        pins = any(id in pinned for id in exchange.ids)
+        if budget.leaves == "exchange" and not pins:
+            yield out(tuple(exchange.ids))
+            continue
+        for ids in _units(exchange):
+            # Under unit=exchange the question of what is pinned stays with it: a window begins with a question.
+            held = any(id in pinned for id in ids) or (budget.leaves == "exchange" and exchange.question in ids)
+            if not held:
+                yield out(ids)
     if history.exchanges:
-        running = history.exchanges[-1]
-        for round in running.rounds[:-1]:
-            if not round.open:
-                yield Edit("evict", tuple(round.ids), round.tokens, Reason(rule, room, measure.total, turn))
+        for round in history.exchanges[-1].rounds[:-1]:
+            if not round.open and not any(id in pinned for id in round.ids):
+                yield out(tuple(round.ids))
 
 
 def _units(exchange: Exchange) -> Iterator[tuple[str, ...]]:
@@ -129,7 +138,7 @@ def _evict(exchange: Exchange, reason: Reason) -> Edit:
     return Edit("evict", tuple(exchange.ids), exchange.tokens, reason)
 
 
-def overflow(history: History, budget: Budget, over: int, fixed: int) -> Overflow:
+def overflow(history: History, budget: Budget, over: int, fixed: int, pinned: Container[str] = frozenset()) -> Overflow:
     """The error that names the largest part of what can't leave, and the way out."""
     room = budget.room or 0
     measured = room + over
@@ -144,6 +153,8 @@ def overflow(history: History, budget: Budget, over: int, fixed: int) -> Overflo
         source = history.sources.get(history.system)
         where = f"shorten the system message ({source.file})" if source and source.file else "shorten the system message"
         weights.append((history.tokens[history.system], history.system, "the system message needs", where))
+    kept = [id for exchange in history.exchanges for id in exchange.ids if id in pinned]
+    weights += [(history.tokens[id], id, f"the pinned {id} needs", "let it go") for id in kept]
     for id in history.exchanges[-1].ids if history.exchanges else ():
         what = {"user": "the question needs", "tool": f"the result of {history.messages[id].name} needs"}
         text = what.get(history.messages[id].role, "the model's answer needs")

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
-from ctxeng_cli.core.budget import Budget, Reason
+from ctxeng_cli.core.budget import Budget, Edit, Reason
 from ctxeng_cli.core.events import Event, PartDefined, Source, WindowEdited
 from ctxeng_cli.core.history import History
 from ctxeng_cli.spec.policy import Policy
 from ctxeng_cli.window.cap import Rewritten, cap, newest_results
 from ctxeng_cli.window.fit import overflow, squeeze
+from ctxeng_cli.window.pins import Pins
 from ctxeng_cli.window.pipeline import apply_step
 
 
@@ -36,6 +37,7 @@ class Hold:
     count: Callable[[str], int]
     defined: Container[str]
     turn: int
+    pins: Pins
 
     def under(self, budget: Budget, *, fixed: int, first: bool) -> Held:
         """Bring the window under a budget. `fixed` is what is sent besides it; `first` says that no tool has run in this turn.
@@ -43,18 +45,21 @@ class Hold:
         Raises Overflow before the first request of a turn where the policy says so, with nothing evicted.
         """
         self._pipeline(budget, fixed)
-        edits, over = squeeze(self.history, budget, fixed=fixed, turn=self.turn)
+        edits, over = self._squeeze(budget, fixed)
         fate = self.policy.overflow if first else "truncate"
         if over and fate == "error":
-            raise overflow(self.history, budget, over, fixed)
+            raise overflow(self.history, budget, over, fixed, self.pins.of(self.history))
         if edits:
             self.record(WindowEdited(edits=edits))
         if over and fate == "truncate":
             self._shorten(budget, over, first)
-            over = squeeze(self.history, budget, fixed=fixed, turn=self.turn)[1]
+            over = self._squeeze(budget, fixed)[1]
             if over and first:
-                raise overflow(self.history, budget, over, fixed)
+                raise overflow(self.history, budget, over, fixed, self.pins.of(self.history))
         return Held(sum(len(edit.messages) for edit in edits), over)
+
+    def _squeeze(self, budget: Budget, fixed: int) -> tuple[tuple[Edit, ...], int]:
+        return squeeze(self.history, budget, fixed=fixed, turn=self.turn, pinned=self.pins.of(self.history))
 
     def _pipeline(self, budget: Budget, fixed: int) -> None:
         """What the policy tries before anything is evicted, step by step, once the window is full."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -23,6 +24,7 @@ from ctxeng_cli.core.events import (
     WindowEdited,
 )
 from ctxeng_cli.core.view import rebuild
+from ctxeng_cli.spec.policy import Pin
 from tests.play import call, play, says
 
 
@@ -360,3 +362,25 @@ def test_a_pipeline_clears_old_results_before_anything_is_evicted() -> None:
     assert (shown[0], shown[-1]) == ("[cleared]", flood("bern")), "the oldest first, only as many as must be"
     assert all(sent.budget["used"] <= 450 for sent in stage.events(RequestSent))
     assert sum(event.text == "[cleared]" for event in stage.events(PartDefined)) == 1, "defined once"
+
+
+# -- pins and restoring ----------------------------------------------------------------------------------------------
+
+
+def test_a_pinned_text_stays_and_begins_with_its_question() -> None:
+    stage = play(*[says(f"Answer {n}.") for n in range(8)], window="messages:4")
+    stage.agent.spec = replace(stage.agent.spec, policy=replace(stage.agent.spec.policy, pin=(Pin(contains="Answer 1"),)))
+    for number in range(8):
+        stage.say(f"Question {number}")
+    assert stage.window()[:2] == ["user: Question 1", "assistant: Answer 1."]
+    assert len(stage.window()) <= 5
+    assert stage.window()[-2:] == ["user: Question 7", "assistant: Answer 7."]
+
+
+def test_a_pin_that_does_not_fit_is_named() -> None:
+    stage = play(*[says("word " * 100)] * 3, window="tokens:160")
+    stage.agent.spec = replace(stage.agent.spec, policy=replace(stage.agent.spec.policy, pin=(Pin("m2"),)))
+    assert stage.say("One").state == "answered"
+    outcome = stage.say("word " * 60)
+    assert outcome.error == "window.overflow"
+    assert "the pinned m2 needs" in outcome.text

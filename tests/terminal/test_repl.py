@@ -193,6 +193,9 @@ def test_the_commands_of_the_line(project: Path, home: Path, opened: list[Termin
     say("Again?", "Still fine.")
     say("/retry", "Still fine.")
     say(" /etc/hosts?", "Still fine.")
+    say("/restore", "/restore takes the id of a ghost")
+    say("/restore m99", "there is no ghost m99; ghosts are")
+    say("/restore m2", "back in the window, and kept: m2")
     say("/clear", "messages left the window; they stay in the log")
     t.type("/q")
     assert t.end() == 0

@@ -177,6 +177,41 @@ def test_the_incremental_fold_equals_the_whole_fold(line: str, weights: dict[str
     assert grown.ghosts == fresh.ghosts
 
 
+@given(conversations(), WEIGHTS, BUDGETS, st.data())
+def test_a_pin_stays_whatever_leaves_and_the_window_stays_legal(
+    line: str, weights: dict[str, int], budget: Budget, data: st.DataObject
+) -> None:
+    state, history = folded(line, weights)
+    pinned = set(data.draw(st.lists(st.sampled_from(list(history.messages)), max_size=4)))
+    edits, over = squeeze(history, budget, fixed=0, turn=1, pinned=pinned)
+    state.apply(entry(99, WindowEdited(edits=edits)))
+    assert pinned <= set(history.window())
+    assert legal(history)
+    total, count, window = history.window_tokens, history.window_count, history.window()
+    assert over or (total if budget.unit == "tokens" else count) <= (budget.limit or 0)
+    body = [id for id in window if history.messages[id].role != "system"]
+    assert history.messages[body[0]].role == "user" or budget.leaves == "message"
+    history.rebuild()
+    assert (history.window_tokens, history.window_count, history.window()) == (total, count, window)
+
+
+@given(conversations(), WEIGHTS, BUDGETS, st.data())
+def test_the_incremental_fold_equals_the_whole_fold_with_pins(
+    line: str, weights: dict[str, int], budget: Budget, data: st.DataObject
+) -> None:
+    pinned = {f"m{n}" for n in data.draw(st.lists(st.integers(1, 12), max_size=3))}
+    state = State()
+    for item in entries(line, weights):
+        state.apply(item)
+        edits, _ = squeeze(state.history("a"), budget, fixed=0, turn=item.turn, pinned=pinned)
+        if edits:
+            state.apply(entry(99, WindowEdited(edits=edits), item.turn))
+    history = state.history("a")
+    grown = (history.window(), history.window_tokens, history.window_count)
+    history.rebuild()
+    assert grown == (history.window(), history.window_tokens, history.window_count)
+
+
 def test_an_empty_window_has_nothing_to_lose() -> None:
     assert squeeze(History(), Budget("tokens", 1), fixed=0, turn=1) == ((), 0)
 
