@@ -39,7 +39,7 @@ def replay(
       ctxeng replay chat.json --policy tokens:4000 --policy tokens:4000,low_water=0.7
       ctxeng replay chat.json --policy messages:10 --json
 
-    Recordings of ours, and OpenAI chat messages: a list, a request, or JSON lines.
+    Recordings of ours, OpenAI chat messages (a list, a request, JSON lines), requests of Anthropic.
     """
     with reported(io := standard()):
         from ctxeng_cli.core.codec import dumps

@@ -9,10 +9,10 @@ from typing import Any
 
 from ctxeng_cli.core.codec import NotAnEvent, loads
 from ctxeng_cli.core.errors import InputError
-from ctxeng_cli.transcripts import openai_chat, own
+from ctxeng_cli.transcripts import anthropic, openai_chat, own
 from ctxeng_cli.transcripts.recording import Recording
 
-FORMATS = ("ctxeng", "openai-chat")
+FORMATS = ("ctxeng", "anthropic", "openai-chat")
 
 
 def read(data: bytes, name: str) -> Recording:
@@ -40,9 +40,7 @@ def _recording(text: str) -> Recording:
             raise InputError(_unknown())
         return openai_chat.recording({"messages": body})
     if isinstance(body, Mapping) and isinstance(body.get("messages"), list):
-        if _is_anthropic(body):
-            raise InputError("this is a request of Anthropic's Messages, which can't be read yet")
-        return openai_chat.recording(body)
+        return anthropic.recording(body) if anthropic.is_request(body) else openai_chat.recording(body)
     return _lines(text)
 
 
@@ -78,12 +76,8 @@ def _events(lines: list[str]) -> list[Any]:
     return entries
 
 
-def _is_anthropic(body: Mapping[str, Any]) -> bool:
-    kinds = {"tool_use", "tool_result", "thinking"}
-    contents = [m.get("content") for m in body["messages"] if isinstance(m, Mapping)]
-    blocks = [block for content in contents if isinstance(content, list) for block in content if isinstance(block, Mapping)]
-    return "system" in body or any(block.get("type") in kinds for block in blocks)
-
-
 def _unknown() -> str:
-    return "not understood. It is no session of ctxeng's and holds no OpenAI chat messages; other formats can't be read yet"
+    return (
+        "not understood. It is no session of ctxeng's, no request of Anthropic's and holds no OpenAI chat messages; "
+        "other formats can't be read yet"
+    )

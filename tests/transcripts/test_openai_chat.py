@@ -135,7 +135,6 @@ def test_a_torn_last_line_is_left_out_and_said() -> None:
         (b'[{"role": "user", "content": 7}]', "message 1: content is no list"),
         (b'[{"role": "assistant", "tool_calls": [{}]}]', "message 1 has a tool call without a function's name"),
         (b'{"messages": [{"role": "user", "content": "Hi"}], "tools": [{}]}', "tool 1 has no name"),
-        (b'{"system": "s", "max_tokens": 5, "messages": [{"role": "user", "content": "Hi"}]}', "Anthropic's Messages"),
         (b"[" * 100_000, "t.json: "),
     ],
 )
