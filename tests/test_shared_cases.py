@@ -22,7 +22,9 @@ SHARED = os.environ.get("CTXENG_SHARED")
 AREAS = ("yaml", "terminal")
 LOOKED_AT = ("steps", "last", "repeat", "max_seconds", "max_rss_mb")
 """What is expected of the whole case, not of what one step said."""
-ALSO = ("B18", "B20", "B23", "B60", "B62", "B63", "B65", "B66", "B70", "B74", "B77")
+ALSO = (
+    "B18", "B20", "B23", "B26", "B37", "B40", "B44", "B49", "B60", "B62", "B63", "B65", "B66", "B70", "B74", "B77",
+)  # fmt: skip
 """Of other areas, what is built already."""
 
 
@@ -35,7 +37,7 @@ def cases() -> list[dict[str, Any]]:
 
 def is_foreign(step: dict[str, Any]) -> bool:
     command = step.get("cmd", [""])
-    return (command[0] == "replay" and "--policy" not in command) or "--transcript" in command
+    return command[0] == "replay" and "--policy" not in command
 
 
 def run(step: dict[str, Any], folder: Path, attempt: int, most_mb: int | None) -> list[Ran]:
@@ -92,7 +94,10 @@ def holds(expect: dict[str, Any], ran: list[Ran]) -> str | None:
             "legal": lambda v: '"severity":"error"' in both,
             "either": lambda v: all(holds(one, ran) for one in v),
             "unique": lambda v: _repeated(v, ran),
-            "kept": lambda v: any(row["window"] != v["messages"] for row in _asked(v["at"], ran)),
+            "kept": lambda v: any(not set(v["messages"]) <= set(row["window"]) for row in _asked(v["at"], ran)),
+            "summary": lambda v: any(row[key] > bound["max"] for row in _rows(ran) for key, bound in v.items()),
+            "compare": lambda v: not _less(*v, ran),  # type: ignore[call-arg]
+            "monotone": lambda v: not _grows([row["tokens"] for row in _printed("replay.request", ran)]),
             "compare_policies": lambda v: not _compares(v[0], v[1], ran),
         }[key](value)
         if wrong:
@@ -124,12 +129,26 @@ def _asked(at: int | str, ran: list[Ran]) -> list[dict[str, Any]]:
     return [row for row in rows if row["request"] == (last if at == "last" else at)]
 
 
+def _rows(ran: list[Ran]) -> list[dict[str, Any]]:
+    return [row for summary in _printed("replay.summary", ran) for row in summary["policies"]]
+
+
+def _less(field: str, claim: str, ran: list[Ran]) -> bool:
+    """`step1 < step2` of a figure that inspect-context shows."""
+    assert (field, claim) == ("used", "step1 < step2"), claim
+    first, second = (json.loads(r.out)["budget"]["used"] for r in ran)
+    return bool(first < second)
+
+
+def _grows(figures: list[int]) -> bool:
+    return figures == sorted(figures)
+
+
 def _compares(field: str, claim: str, ran: list[Ran]) -> bool:
     """`second > first + 0.2` of a field of the summary's rows."""
     found = re.fullmatch(r"second > first \+ ([\d.]+)", claim)
     assert found is not None, claim
-    (summary,) = _printed("replay.summary", ran)
-    first, second = (row[field] for row in summary["policies"])
+    first, second = (row[field] for row in _rows(ran))
     return bool(second > first + float(found[1]))
 
 

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ctxeng_cli.cli.io import reported, standard
-from ctxeng_cli.cli.options import File, Json, Model, SessionId, Variables, Window, overrides, project, variables
+from ctxeng_cli.cli.options import (
+    File,
+    Json,
+    Model,
+    Provider,
+    SessionId,
+    Variables,
+    Window,
+    check_provider,
+    overrides,
+    project,
+    variables,
+)
 
 if TYPE_CHECKING:
     from ctxeng_cli.cli.io import Io
@@ -21,8 +33,12 @@ def inspect_context(
     message: Annotated[
         str | None, typer.Option("-m", "--message", metavar="TEXT", help="What would be sent for this message; nothing is sent.")
     ] = None,
+    transcript: Annotated[
+        str | None, typer.Option("--transcript", metavar="FILE", help="A recording; --window puts it under another policy.")
+    ] = None,
     turn: Annotated[int | None, typer.Option("--turn", metavar="N", help="The last request of this turn.")] = None,
     request: Annotated[int | None, typer.Option("--request", metavar="N", help="This request.")] = None,
+    provider: Provider = "openai",
     part: Annotated[str | None, typer.Option("--part", metavar="ID", help="One part, whole: p3, or a message's id.")] = None,
     payload: Annotated[bool, typer.Option("--payload", help="The exact body of the request.")] = False,
     var: Variables = None,
@@ -38,13 +54,19 @@ def inspect_context(
       ctxeng inspect-context --session guide-20261201-093000-1a2b
       ctxeng inspect-context --session ID --request 4 --json
       ctxeng inspect-context --session ID --part m2
+      ctxeng inspect-context --transcript chat.json --window tokens:4000
     """
     with reported(io := standard()):
         from ctxeng_cli.core.errors import UsageError
 
+        check_provider(provider)
         if message is not None and (turn is not None or request is not None):
             raise UsageError("-m shows what would be sent next; --turn and --request show what was sent. Take one.")
-        if session is not None and message is None:
+        if transcript is not None:
+            if name or session or message or var or model:
+                raise UsageError("--transcript goes with --window, --turn, --request, --part and --payload alone")
+            view = replayed_view(io, transcript, window, turn, request)
+        elif session is not None and message is None:
             view = recorded_view(io, session, name, turn, request)
         elif turn is not None or request is not None:
             raise UsageError("--turn and --request belong to a session: add --session ID")
@@ -96,6 +118,30 @@ def view_of(
     spec = state.spec
     counter = counter_named(spec.tokenizer, spec.exact) if spec else counter_named("", False)
     return context(state, target.agent, target.event, target.turn, counter)
+
+
+def replayed_view(io: Io, transcript: str, window: str | None, turn: int | None, request: int | None) -> Context:
+    """A request of a recording, under a policy or as it was."""
+    from ctxeng_cli.cli.options import parsed
+    from ctxeng_cli.cli.replay import located
+    from ctxeng_cli.core.errors import InputError, UsageError
+    from ctxeng_cli.core.tokens import counter_for
+    from ctxeng_cli.replay import counted, look
+    from ctxeng_cli.spec import Policy
+    from ctxeng_cli.transcripts import read
+
+    path, _ = located(io, transcript)
+    recording = read(path.read_bytes(), transcript)
+    policy = parsed(window, "--window") if window else Policy()
+    if policy.share is not None:
+        raise UsageError(f"--window {policy}: how much the model's window holds is not known; give tokens")
+    for note in recording.notes:
+        io.say(f"{transcript}: {note}")
+    view = look(counted(recording, counter_for(recording.model)), policy, request=request, turn=turn)
+    if view is None:
+        have = f"it has {len(recording.asked):,} requests"
+        raise InputError(f"{transcript} has no such request: {have}")
+    return view
 
 
 def unsent_view(

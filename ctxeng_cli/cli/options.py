@@ -46,6 +46,21 @@ def parsed(text: str, option: str) -> Policy:
         raise UsageError(f"{option} {text}: {error.message}") from None
 
 
+Provider = Annotated[
+    str, typer.Option("--provider", metavar="NAME", help="Whose protocol rules the requests are held against: openai.")
+]
+
+
+def check_provider(name: str) -> None:
+    """Raises UsageError for rules that are not there."""
+    from ctxeng_cli.core.errors import UsageError
+
+    later = ("openai-responses", "anthropic", "gemini")
+    if name != "openai":
+        hint = "is not built yet; openai is" if name in later else f"is none of openai, {', '.join(later)}"
+        raise UsageError(f'--provider "{name}" {hint}')
+
+
 def overrides(io: Io, model: str | None, window: str | None) -> Overrides:
     """What the command line, else CTXENG_MODEL and CTXENG_WINDOW, say instead of the spec."""
     from ctxeng_cli.session.open import Overrides

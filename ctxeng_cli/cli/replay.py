@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ctxeng_cli.cli.io import ExitCode, reported, standard
-from ctxeng_cli.cli.options import Json, parsed
+from ctxeng_cli.cli.options import Json, Provider, check_provider, parsed
 
 if TYPE_CHECKING:
     from ctxeng_cli.cli.io import Io
@@ -22,9 +22,7 @@ def replay(
         list[str] | None,
         typer.Option("--policy", metavar="P", help="A window policy, such as tokens:4000; may be repeated, to compare."),
     ] = None,
-    provider: Annotated[
-        str, typer.Option("--provider", metavar="NAME", help="Whose protocol rules the requests are held against: openai.")
-    ] = "openai",
+    provider: Provider = "openai",
     turn: Annotated[int | None, typer.Option("--turn", metavar="N", help="Only this turn.")] = None,
     request: Annotated[int | None, typer.Option("--request", metavar="N", help="Only the turn up to this request.")] = None,
     step: Annotated[bool, typer.Option("--step", help="Wait for a key after each turn.")] = False,
@@ -49,10 +47,7 @@ def replay(
             raise UsageError(f'--view is full, bar or off, not "{view}"')
         if step and (json or not io.asks):
             raise UsageError("--step needs a terminal, and goes without --json")
-        if provider != "openai":
-            later = ("openai-responses", "anthropic", "gemini")
-            hint = "is not built yet; openai is" if provider in later else f"is none of openai, {', '.join(later)}"
-            raise UsageError(f'--provider "{provider}" {hint}')
+        check_provider(provider)
         policies = [parsed(text, "--policy") for text in policy or ()]
         failed = False
         for name in files:

@@ -3,6 +3,6 @@
 Runs the code that holds the window of a live session (`window.Hold`) over the messages of a recording.
 """
 
-from ctxeng_cli.replay.simulate import Counted, counted, simulate, summary
+from ctxeng_cli.replay.simulate import Counted, counted, look, simulate, summary
 
-__all__ = ["Counted", "counted", "simulate", "summary"]
+__all__ = ["Counted", "counted", "look", "simulate", "summary"]

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ctxeng_cli.core.errors import Overflow
-from ctxeng_cli.core.events import Entry, Event, Finding, MessageAdded, PolicyRow, ReplayRequest, WindowEdited
+from ctxeng_cli.core.events import (
+    Entry,
+    Event,
+    Finding,
+    MessageAdded,
+    PartDefined,
+    PolicyRow,
+    ReplayRequest,
+    RequestSent,
+    Source,
+    WindowEdited,
+)
 from ctxeng_cli.core.history import History, State
 from ctxeng_cli.core.messages import Message
 from ctxeng_cli.core.request import Request, text_hash
 from ctxeng_cli.core.tokens import PRIMING, Counter
+from ctxeng_cli.core.view import Context, context
 from ctxeng_cli.lint import check
 from ctxeng_cli.spec import Policy
 from ctxeng_cli.transcripts import Recording
@@ -45,6 +57,18 @@ def simulate(
 ) -> Iterator[tuple[int, ReplayRequest]]:
     """Each recorded request with its turn. Costs what is new in a request and the window that it holds."""
     return _Simulation(counted, policy, context_window, max_output).run()
+
+
+def look(counted: Counted, policy: Policy, *, request: int | None = None, turn: int | None = None) -> Context | None:
+    """The window of one request under a policy: of the last one, of the last of a turn, or of the one asked for. None where
+    the recording has no such request."""
+    fits = [row.request for at, row in simulate(counted, policy) if request in (None, row.request) and turn in (None, at)]
+    simulation = _Simulation(counted, policy, None, None)
+    for at, row in simulation.run():
+        if fits and row.request == fits[-1]:
+            view = context(simulation.state, AGENT, simulation.sent(row), at, counted.counter)
+            return replace(view, model=counted.recording.model)
+    return None
 
 
 class _Simulation:
@@ -131,6 +155,31 @@ class _Simulation:
         )
         self.evicted, self.before = [], refs
         return row
+
+    def sent(self, row: ReplayRequest) -> RequestSent:
+        """The request that was just answered, as an event of a session: what a look into its window needs."""
+        for tool, hash in zip(self.counted.recording.tools, self.tools, strict=True):
+            body = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+            text, tokens = json.dumps(body, ensure_ascii=False), self.weights[hash]
+            self.record(PartDefined(hash=hash, part="tools", source=Source(key=f"tools.{tool.name}"), text=text, tokens=tokens))
+        budget, count = self.budgets[0], len(row.window)
+        used = row.tokens if budget.unit == "tokens" else count
+        free = None if budget.room is None else budget.room - used
+        with_tools = any(ref in self.weights for ref in self.before)
+        overhead = PRIMING + (self.counted.counter.tools_overhead(self.counted.recording.tools) if with_tools else 0)
+        return RequestSent(
+            request=row.request,
+            round=0,
+            window=row.window,
+            parts=tuple(self.before),
+            tokens={"overhead": overhead},
+            budget={
+                "unit": budget.unit, "limit": budget.limit, "reserve": budget.reserve, "used": used, "free": free,
+                "used_tokens": row.tokens,
+            },
+            fingerprint="",
+            lint=row.lint,
+        )  # fmt: skip
 
     def _stable(self, refs: list[str]) -> int:
         """Tokens of the longest prefix that this request shares with the one before."""

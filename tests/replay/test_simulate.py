@@ -21,7 +21,7 @@ from ctxeng_cli.session.open import Overrides
 from ctxeng_cli.spec import load, parse_policy
 from ctxeng_cli.transcripts import Recording, read
 from tests.commands import ROOT, Ran, ctxeng
-from tests.contract import events
+from tests.contract import assert_context, events
 from tests.notation import message
 from tests.session.test_rebuild import TALKS
 from tests.window.test_laws import conversations
@@ -192,3 +192,36 @@ def test_a_session_of_ours_goes_through_other_policies(folder: Path) -> None:
     *requests, last = events(run(folder, "s", "--policy", "messages:4", "--json").out)
     assert [len(r["window"]) for r in requests] == [2, 4, 4]
     assert last["policies"][0]["evicted_messages"] == 2
+
+
+def test_a_request_of_a_recording_can_be_looked_into(folder: Path) -> None:
+    def look(*args: str) -> Any:
+        ran = ctxeng("inspect-context", "--transcript", "t.json", *args, "--json", cwd=folder, home=folder / "home")
+        assert ran.exit == 0, ran.err
+        return json.loads(ran.out)
+
+    last = look("--window", "messages:4")
+    assert_context(last)
+    assert (last["request"], last["turn"], last["budget"]["used"]) == (7, 7, 4)
+    assert [p["message"] for p in last["parts"] if p["state"] == "in" and p["message"]] == ["m1", "m12", "m13", "m14"]
+    ghost = next(p for p in last["parts"] if p["message"] == "m2")
+    assert ghost["reason"]["rule"] == "window.messages"
+    third = look("--request", "3")
+    assert_context(third)
+    assert len(third["messages"]) == 6
+    assert look("--turn", "2")["request"] == 2
+    body = look("--payload", "--request", "1")
+    assert [m["role"] for m in body["messages"]] == ["system", "user"]
+    wrong = ctxeng("inspect-context", "--transcript", "t.json", "--request", "99", cwd=folder, home=folder / "home")
+    assert (wrong.exit, wrong.out) == (3, "")
+    assert "it has 7 requests" in wrong.err
+
+
+def test_tools_of_a_recording_are_counted_in_its_windows(folder: Path) -> None:
+    tool = {"type": "function", "function": {"name": "look", "description": "Look.", "parameters": {"type": "object"}}}
+    (folder / "r.json").write_text(json.dumps({"model": "gpt-4o", "messages": TALK, "tools": [tool]}))
+    ran = ctxeng("inspect-context", "--transcript", "r.json", "--json", cwd=folder, home=folder / "home")
+    view = json.loads(ran.out)
+    assert_context(view)
+    assert view["parts"][0]["kind"] == "tools"
+    assert view["model"] == "gpt-4o"
