@@ -2,6 +2,7 @@
 
 The public door; everything is loaded when it is first used:
 
+    Window(policy, model=…)                  a window for a loop of your own, in OpenAI's shape
     fit(history, budget, fixed=…, turn=…)    the edits that bring a window under its budget
     lint(request)                            what a provider would say of it
     render(template, values)                 a template with its variables
@@ -15,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ctxeng_cli.assembly import render
     from ctxeng_cli.lint import check as lint
+    from ctxeng_cli.replay import Window
     from ctxeng_cli.session import Session, open_session
     from ctxeng_cli.spec import load
     from ctxeng_cli.window import fit
 
-__all__ = ["Session", "fit", "lint", "load", "open_session", "render"]
+__all__ = ["Session", "Window", "fit", "lint", "load", "open_session", "render"]
 
 _DOORS = {
     "Session": ("session", "Session"),
@@ -28,6 +30,7 @@ _DOORS = {
     "load": ("spec", "load"),
     "open_session": ("session", "open_session"),
     "render": ("assembly", "render"),
+    "Window": ("replay", "Window"),
 }
 
 

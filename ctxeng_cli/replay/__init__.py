@@ -4,5 +4,6 @@ Runs the code that holds the window of a live session (`window.Hold`) over the m
 """
 
 from ctxeng_cli.replay.simulate import Counted, counted, look, simulate, summary
+from ctxeng_cli.replay.window import Window
 
-__all__ = ["Counted", "counted", "look", "simulate", "summary"]
+__all__ = ["Counted", "Window", "counted", "look", "simulate", "summary"]

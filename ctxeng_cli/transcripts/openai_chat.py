@@ -24,19 +24,20 @@ def is_message(body: Any) -> bool:
 
 def recording(body: Mapping[str, Any]) -> Recording:
     """A request, or a list of messages as `{"messages": […]}`. Raises InputError with the place of what is no message."""
-    messages = numbered(_message(item, number) for number, item in enumerate(_listed(body["messages"], "messages"), 1))
+    messages = numbered(message(item, number) for number, item in enumerate(_listed(body["messages"], "messages"), 1))
     asked, pending = asked_before_answers(messages)
-    tools = tuple(_tool(item, number) for number, item in enumerate(_listed(body.get("tools") or (), "tools"), 1))
-    notes = [] if any(message.role == "system" for message in messages) else ["no system message is recorded"]
-    if not tools and any(message.tool_calls for message in messages):
+    tools = tuple(tool(item, number) for number, item in enumerate(_listed(body.get("tools") or (), "tools"), 1))
+    notes = [] if any(m.role == "system" for m in messages) else ["no system message is recorded"]
+    if not tools and any(m.tool_calls for m in messages):
         notes.append("no tool definitions are recorded, so none are counted")
-    kept = sum(bool(message.extra) for message in messages)
+    kept = sum(bool(m.extra) for m in messages)
     if kept:
         notes.append(f"{kept} messages hold fields that are kept and not understood")
     return Recording("openai-chat", messages, asked, pending, tools, str(body.get("model") or ""), tuple(notes))
 
 
-def _message(body: Any, number: int) -> Message:
+def message(body: Any, number: int) -> Message:
+    """One message. Raises InputError that names it by its number."""
     if not isinstance(body, Mapping):
         raise InputError(f"message {number} is no object")
     role = body.get("role")
@@ -92,7 +93,8 @@ def _arguments(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _tool(body: Any, number: int) -> ToolDefinition:
+def tool(body: Any, number: int) -> ToolDefinition:
+    """One tool's definition. Raises InputError that names it by its number."""
     function = body.get("function", body) if isinstance(body, Mapping) else None
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise InputError(f"tool {number} has no name")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import re
+import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Coroutine, Mapping
@@ -19,7 +22,7 @@ from ctxeng_cli.core.events import Event, ModelDelta, ModelRetried, Usage
 from ctxeng_cli.core.ports import Answer
 from ctxeng_cli.core.request import Request, ToolDefinition
 from ctxeng_cli.models.litellm import LiteLLM, another, warm
-from tests.commands import ctxeng
+from tests.commands import ROOT, ctxeng, environment
 from tests.contract import events
 from tests.models.server import Provider, bare_environment, closed_port, json_reply, provider, silent_reply, stream_reply
 
@@ -440,3 +443,14 @@ def test_the_command_talks_to_a_real_server(llama: str, tmp_path: Path) -> None:
                    env={"OPENAI_API_BASE": llama})  # fmt: skip
     assert (again.exit, bool(again.out.strip())) == (0, True), again.err
     assert "answered by smollm2, another model than was asked for" in again.err
+
+
+def test_the_example_of_the_library_runs(llama: str, tmp_path: Path) -> None:
+    """docs/library.md: a policy of the workbench inside a plain loop with OpenAI's client, against a real server."""
+    (program,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "library.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    env = environment(tmp_path / "home", {"OPENAI_BASE_URL": llama, "OPENAI_API_KEY": "none"})
+    ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    assert "Which of them is the largest? ->" in ran.stdout
+    assert ran.stdout.endswith("tokens; legal\n")
+    assert re.search(r"m2, m3 left: \d+ tokens, 120 allowed", ran.stdout), ran.stdout
