@@ -29,6 +29,8 @@ params.port = 0
 params.n_ctx = 4096
 params.n_parallel = 2
 params.sampling.temp = 0.0
+params.cpuparams.n_threads = 1  # two cores run the tests too
+params.cpuparams.poll = 0
 server = xllamacpp.Server(params)
 print(server.listening_address, flush=True)
 sys.stdin.read()
