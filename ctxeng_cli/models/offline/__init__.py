@@ -4,6 +4,6 @@ No language model. What it can answer is exactly what is in `request.messages`, 
 core alone; the standard library is enough for it. No clock, no randomness, no input or output.
 """
 
-from ctxeng_cli.models.offline.reader import Offline
+from ctxeng_cli.models.offline.model import Offline
 
 __all__ = ["Offline"]

@@ -1,13 +1,12 @@
-"""The window reader: what it does with a request, in order, and how it streams."""
+"""The window reader: what it does with a request, in order, and the pieces in which it streams."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from ctxeng_cli.core.events import Event, ModelDelta, Usage
+from ctxeng_cli.core.events import Usage
 from ctxeng_cli.core.messages import Message, ToolCall
-from ctxeng_cli.core.ports import Answer
 from ctxeng_cli.core.request import Request, ToolDefinition
 from ctxeng_cli.core.tokens import PRIMING, Counter
 from ctxeng_cli.models.offline import quoting, results
@@ -21,20 +20,6 @@ from ctxeng_cli.models.offline.words import CJK, Language, language
 _PIECE = re.compile(rf"\s*(?:[{CJK}]{{1,4}}|[^\s{CJK}]{{1,40}})\s*|\s+")
 _READ = 8_000
 """Characters of a person's message that are read for tools and manner, from its end."""
-
-
-class Offline:
-    """A deterministic window reader (SPEC 6): what it can answer is exactly what is in its window."""
-
-    async def answer(self, request: Request, signal: Callable[[Event], None]) -> Answer:
-        """Call the tools that the person's message asks for, tell their results, or quote the window. Never fails."""
-        import asyncio
-
-        text, wanted = respond(request)
-        for piece in pieces(text):
-            signal(ModelDelta(text=piece))
-            await asyncio.sleep(0)
-        return Answer(text, wanted, usage(request, text, wanted), "tool_calls" if wanted else "stop")
 
 
 def respond(request: Request) -> tuple[str, tuple[ToolCall, ...]]:
