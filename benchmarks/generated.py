@@ -7,7 +7,7 @@ from random import Random
 
 from ctxeng_cli.core.messages import Message, Text, ToolCall, assistant, system, user
 from ctxeng_cli.transcripts import Recording
-from ctxeng_cli.transcripts.recording import asked_before_answers, numbered
+from ctxeng_cli.transcripts.recording import recorded
 
 WORDS = (
     "the report lists units revenue region product quarter because customer order shipment delay invoice margin growth forecast "
@@ -34,9 +34,7 @@ def generated(messages: int, seed: int = 7) -> Recording:
     said = said[:messages]
     while said[-1].role != "assistant" or said[-1].tool_calls:
         said.pop()
-    numbers = numbered(said)
-    asked, pending = asked_before_answers(numbers)
-    return Recording("generated", numbers, asked, pending, model="gpt-4o")
+    return recorded("generated", said, model="gpt-4o")
 
 
 def text(random: Random, words: int) -> str:

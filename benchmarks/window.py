@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.generated import generated
 from ctxeng_cli.core.tokens import counter_for
-from ctxeng_cli.replay import counted, simulate
+from ctxeng_cli.replay import Run, simulate
 from ctxeng_cli.spec import parse_policy
 from ctxeng_cli.transcripts import Recording
 
@@ -37,7 +37,8 @@ def median_s(act: Callable[[], object]) -> float:
 
 def windowing_s(recording: Recording, policy: str) -> float:
     """All requests of a recording under a policy, tokens counted in it."""
-    return median_s(lambda: sum(1 for _ in simulate(counted(recording, counter_for(recording.model)), parse_policy(policy))))
+    run = Run(parse_policy(policy))
+    return median_s(lambda: sum(1 for _ in simulate(recording, (run,), counter_for(recording.model))))
 
 
 def main() -> None:

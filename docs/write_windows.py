@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.generated import generated
 from ctxeng_cli.core.tokens import counter_for
-from ctxeng_cli.replay import counted, simulate, summary
+from ctxeng_cli.replay import Run, simulate, summary
 from ctxeng_cli.spec import parse_policy
 from ctxeng_cli.transcripts import Recording, read
 
@@ -25,11 +25,11 @@ HEAD = "| policy | peak | input | evicted | illegal | overflows | stable |\n|---
 
 def table(recording: Recording, budget: int) -> str:
     """A row for each policy: tokens at most and in all, messages evicted, what a provider would refuse, what did not fit."""
-    measured = counted(recording, counter_for(recording.model))
     lines = []
     for text in POLICIES:
         policy = parse_policy(text.replace("B", str(budget)))
-        row = summary(policy, (request for _, request in simulate(measured, policy)))
+        run = Run(policy)
+        row = summary(run, simulate(recording, (run,), counter_for(recording.model)))
         figures = (row.peak_tokens, row.input_tokens, row.evicted_messages, row.illegal_requests, row.overflows)
         cells = [f"`{policy}`", *(f"{figure:,}" for figure in figures), f"{row.stable_prefix_share:.0%}"]
         lines.append(f"| {' | '.join(cells)} |\n")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ctxeng_cli.agent import Agent, Outcome, Wires, take_turn
+from ctxeng_cli.agent import Agent, Outcome, Summarizer, Wires, take_turn
 from ctxeng_cli.assembly import parse
 from ctxeng_cli.core.events import Entry, Event, RequestSent
 from ctxeng_cli.core.history import History
@@ -71,6 +71,9 @@ def play(
     max_rounds: int = 20,
     model: Model | None = None,
     environ: Mapping[str, str] | None = None,
+    summaries: Iterable[Reply] | None = None,
+    summary_room: int = 4000,
+    limit: Callable[..., Any] | None = None,
 ) -> Play:
     """An agent on a stage of its own: no file, a clock that stands still."""
 
@@ -86,6 +89,9 @@ def play(
         spec, model or Scripted(replies), wired, Counter("o200k_base", True),
         parse(spec.system) if spec.system else None, parse(spec.user) if spec.user else None,
     )  # fmt: skip
+    agent.limit = limit
+    if summaries is not None:
+        agent.summarizer = Summarizer(Scripted(summaries), "writer", "Summarize.", {"model": "writer"}, summary_room)
     entries: list[Entry] = []
     journal = Journal(NoLines(), [], lambda: CLOCK, Redactor(environ or {}), [entries.append])
     ticks = itertools.count()

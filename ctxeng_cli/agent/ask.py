@@ -7,6 +7,8 @@ from collections import Counter as Tally
 from collections.abc import Callable
 from dataclasses import replace
 
+from ctxeng_cli.agent.offloaded import equipped
+from ctxeng_cli.agent.summary import drive
 from ctxeng_cli.agent.wires import Agent, Unsent, Wires
 from ctxeng_cli.core.budget import Budget
 from ctxeng_cli.core.errors import Overflow
@@ -27,7 +29,7 @@ from ctxeng_cli.core.ports import Answer
 from ctxeng_cli.core.request import Request, ToolDefinition, text_hash
 from ctxeng_cli.core.tokens import PRIMING
 from ctxeng_cli.lint import check
-from ctxeng_cli.window import Held, Hold, Pins, budgets_of
+from ctxeng_cli.window import Held, Hold, Pins, budgets_of, shown
 
 
 class Partial(Exception):
@@ -45,17 +47,17 @@ async def ask(agent: Agent, wires: Wires, *, round: int, final: bool) -> Message
     does not fit; afterwards nothing is lost: results are shortened in the request, and if that is not enough the tools stay
     away (SPEC 3).
     """
-    tools = () if final else tuple(tool.definition for tool in agent.tools.values())
-    budgets = budgets_of(agent.spec.policy, agent.context_window, agent.max_output)
+    tools = () if final else tuple(tool.definition for tool in equipped(agent, wires).values())
+    budgets = budgets_of(agent.policy or agent.spec.policy, agent.context_window, agent.max_output)
     for budget in budgets:
-        tools = _fit(agent, wires, budget, tools, first=round == 1)
+        tools = await _fit(agent, wires, budget, tools, first=round == 1)
     request = _record_request(agent, wires, budgets[0], tools, round)
     if wires.dry:
         raise Unsent("not sent")
     return await _send(agent, wires, request)
 
 
-def _fit(
+async def _fit(
     agent: Agent, wires: Wires, budget: Budget, tools: tuple[ToolDefinition, ...], *, first: bool
 ) -> tuple[ToolDefinition, ...]:
     """Hold the window under a budget; answers the tools that may stay."""
@@ -63,12 +65,12 @@ def _fit(
     fixed = _fixed(agent, tools)
     before = history.window_tokens + fixed
     started = wires.timer()
-    policy, texts, turn = agent.spec.policy, wires.state.texts, wires.state.turn
+    policy, texts, turn = agent.policy or agent.spec.policy, wires.state.texts, wires.state.turn
     if agent.pins is None:
         agent.pins = Pins(policy.pin)
     hold = Hold(history, policy, _recorder(agent, wires), agent.counter.text, texts, turn, agent.pins)
     try:
-        held = hold.under(budget, fixed=fixed, first=first)
+        held = await drive(agent, wires, hold.under(budget, fixed=fixed, first=first))
     except Overflow:
         _stage(wires, before, before, started, "overflow")
         raise
@@ -86,7 +88,10 @@ def _recorder(agent: Agent, wires: Wires) -> Callable[[Event], object]:
         if isinstance(event, WindowEdited):
             for edit in event.edits:
                 if edit.text:  # another text stands in: what was counted by kind is not so any more
-                    agent.kinds.pop(edit.messages[0], None)
+                    for id in edit.messages:
+                        agent.kinds.pop(id, None)
+                        if edit.op == "offload" and wires.keep_file is not None:
+                            wires.keep_file(id, wires.history(agent).messages[id].text)
         wires.record(event)
 
     return record
@@ -129,13 +134,13 @@ def _record_request(agent: Agent, wires: Wires, budget: Budget, tools: tuple[Too
         refs.append(hash)
     window = history.window()
     question = history.exchanges[-1].question if history.exchanges else None
-    messages = []
     for id in window:
-        message, stand_in = history.messages[id], history.overrides.get(id)
-        messages.append(message.with_text(state.texts[stand_in].text) if stand_in else message)
-        refs.append(f"{id}={stand_in}" if stand_in else id)
         for kind, count in _kinds(agent, history, id).items():
             tokens["user" if id == question else kind] += count
+    if history.summary is not None:
+        tokens["summary"] = history.summary_tokens
+    messages, named = shown(history, state.texts)
+    refs += named
     tokens["overhead"] = PRIMING + agent.counter.tools_overhead(tools)
     request = Request(tuple(messages), tools, None, agent.spec.model.parameters)
     used = tokens.total()
@@ -146,7 +151,7 @@ def _record_request(agent: Agent, wires: Wires, budget: Budget, tools: tuple[Too
             window=ranges(window),
             parts=ranges(tuple(refs)),
             tokens=dict(tokens),
-            budget=_budget(budget, used, len(window)),
+            budget=_budget(budget, used, history.window_count),
             tools=tuple(tool.name for tool in tools),
             parameters=dict(request.parameters),
             stable_prefix_tokens=_stable(history, wires, refs),

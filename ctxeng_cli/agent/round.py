@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ctxeng_cli.agent.offloaded import equipped
 from ctxeng_cli.agent.wires import Agent, Wires
 from ctxeng_cli.core.errors import ToolError, nearest
 from ctxeng_cli.core.events import MessageAdded, ToolCalled, ToolReturned
 from ctxeng_cli.core.messages import ToolCall, tool_result
+from ctxeng_cli.core.ports import Tool
 
 PREVIEW = 400
 """Characters of a result that `tool.returned` shows."""
@@ -61,7 +63,7 @@ async def run_calls(agent: Agent, wires: Wires, calls: Sequence[ToolCall]) -> No
 
     async def one(call: ToolCall) -> None:
         started = wires.timer()
-        text, is_error = await _result(agent, call)
+        text, is_error = await _result(equipped(agent, wires), call)
         results.take(call, text, is_error, wires.timer() - started)
 
     async with asyncio.TaskGroup() as group:
@@ -69,12 +71,12 @@ async def run_calls(agent: Agent, wires: Wires, calls: Sequence[ToolCall]) -> No
             group.create_task(one(call))
 
 
-async def _result(agent: Agent, call: ToolCall) -> tuple[str, bool]:
+async def _result(tools: Mapping[str, Tool], call: ToolCall) -> tuple[str, bool]:
     """One call's result for the model, and whether it is an error. Never raises but for a cancellation."""
-    tool = agent.tools.get(call.name)
+    tool = tools.get(call.name)
     if tool is None:
-        known = ", ".join(agent.tools) or "none"
-        return f'There is no tool "{call.name}".{nearest(call.name, agent.tools)} Tools: {known}.', True
+        known = ", ".join(tools) or "none"
+        return f'There is no tool "{call.name}".{nearest(call.name, tools)} Tools: {known}.', True
     try:
         arguments = read_arguments(call.arguments)
         async with asyncio.timeout(tool.timeout_s):

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ctxeng_cli.agent.ask import Partial, ask
+from ctxeng_cli.agent.limit import set_limit
+from ctxeng_cli.agent.offloaded import equipped
 from ctxeng_cli.agent.round import run_calls
 from ctxeng_cli.agent.wires import Agent, Unsent, Wires
 from ctxeng_cli.assembly import Clock, render, variables
 from ctxeng_cli.core.budget import Edit, Reason
-from ctxeng_cli.core.errors import CtxengError, ModelError, Overflow, SpecError
+from ctxeng_cli.core.errors import CtxengError, HookError, ModelError, Overflow, SpecError
 from ctxeng_cli.core.events import (
     Event,
     MessageAdded,
@@ -44,6 +46,7 @@ async def take_turn(agent: Agent, text: str, inputs: Mapping[str, Any], wires: W
     wires.last_inputs = dict(inputs)
     try:
         _assemble(agent, text, variables(agent.spec, inputs, Clock(clock), wires.environ), wires)
+        await set_limit(agent, wires, inputs)
         return await _loop(agent, wires)
     except Unsent:
         return Outcome("unsent", "")
@@ -59,10 +62,10 @@ async def take_turn(agent: Agent, text: str, inputs: Mapping[str, Any], wires: W
 async def _loop(agent: Agent, wires: Wires) -> Outcome:
     round = 1
     while True:
-        final = round > agent.spec.max_rounds
-        message = await ask(agent, wires, round=round, final=final and bool(agent.tools))
+        final = round > agent.spec.max_rounds and bool(equipped(agent, wires))
+        message = await ask(agent, wires, round=round, final=final)
         if not message.tool_calls:
-            limit = "max_rounds" if final and agent.tools else None
+            limit = "max_rounds" if final else None
             wires.record(TurnFinished(text=message.text, message=message.id, limit=limit))
             return Outcome("limit" if limit else "answered", message.text)
         if final:
@@ -143,6 +146,8 @@ def _described(error: BaseException) -> tuple[str, str]:
         return "window.overflow", error.message
     if isinstance(error, SpecError):
         return "spec", str(error)
+    if isinstance(error, HookError):
+        return "hook", error.message
     if isinstance(error, CtxengError):
         return "error", str(error)
     return "internal", f"{type(error).__name__}: {error}"
@@ -157,14 +162,17 @@ def close_turn(agent: Agent, wires: Wires, kind: str, message: str) -> None:
     if not state.answered:
         reason = Reason("turn.failed", None, None, state.turn)
         mine = tuple(id for id in state.turn_messages if id not in history.ghosts)
-        gone = tuple(id for edit in state.turn_edits if edit.op in ("evict", "replace") for id in edit.messages)
+        gone = tuple(id for edit in state.turn_edits if edit.op in ("evict", "replace", "summarize") for id in edit.messages)
         replaced = tuple(id for id, ghost in history.ghosts.items() if ghost.op == "replace" and ghost.reason.turn == state.turn)
         back = tuple(dict.fromkeys(id for id in (*gone, *replaced) if id not in mine))
         both = []
         if mine:
             both.append(Edit("drop", mine, sum(history.tokens[id] for id in mine), reason))
-        if back:
-            both.append(Edit("restore", back, sum(history.tokens[id] for id in back), reason))
+        if history.summary != state.turn_summary and state.turn_summary is None:
+            both.append(Edit("drop", (), history.summary_tokens, reason, history.summary))
+        if back or (history.summary != state.turn_summary and state.turn_summary is not None):
+            text = state.turn_summary if history.summary != state.turn_summary else None
+            both.append(Edit("restore", back, sum(history.tokens[id] for id in back), reason, text))
         if both:
             edits.append(WindowEdited(edits=tuple(both)))
     for event in edits:

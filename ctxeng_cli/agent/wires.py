@@ -9,15 +9,31 @@ from typing import Any
 from ctxeng_cli.assembly import Template
 from ctxeng_cli.core.errors import CtxengError
 from ctxeng_cli.core.history import History, State
+from ctxeng_cli.core.messages import system, user
 from ctxeng_cli.core.ports import Model, Record, Tool
-from ctxeng_cli.core.request import ToolDefinition
+from ctxeng_cli.core.request import Request, ToolDefinition
 from ctxeng_cli.core.tokens import Counter
-from ctxeng_cli.spec import AgentSpec
+from ctxeng_cli.spec import AgentSpec, Policy
 from ctxeng_cli.window import Pins
 
 
 class Unsent(CtxengError):
     """The request was assembled and, as asked, not sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summarizer:
+    """Who writes an agent's summaries. `room` is what one of its requests may hold besides the instructions, in tokens."""
+
+    model: Model
+    name: str
+    instructions: str
+    parameters: Mapping[str, Any]
+    room: int
+
+    def request(self, body: str) -> Request:
+        """A request of plain text alone: no tool messages, no tools."""
+        return Request((system(self.instructions), user(body)), parameters=dict(self.parameters))
 
 
 @dataclass(slots=True)
@@ -40,6 +56,11 @@ class Agent:
 
     pins: Pins | None = None
     """What of its history is pinned; made with the first request."""
+    summarizer: Summarizer | None = None
+    limit: Callable[..., Any] | None = None
+    """The function that answers the window's limit, where the policy names one."""
+    policy: Policy | None = None
+    """The policy of the running turn, where the spec's leaves its limit to a function."""
 
     def weight(self, tool: ToolDefinition) -> int:
         """The tokens of one of its tools' definitions."""
@@ -63,6 +84,8 @@ class Wires:
     """Put the exact body of each request into `request.sent`, for `--payload`; it is not stored."""
     last_inputs: Mapping[str, Any] = field(default_factory=dict)
     """The inputs of the session's last turn: what a new turn has where nothing else is given."""
+    keep_file: Callable[[str, str], None] | None = None
+    """Writes a text that was offloaded, by its handle, into a file. Raises SessionError."""
 
     def history(self, agent: Agent) -> History:
         return self.state.history(agent.spec.name)

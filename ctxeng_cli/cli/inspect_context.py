@@ -38,7 +38,7 @@ def inspect_context(
     ] = None,
     turn: Annotated[int | None, typer.Option("--turn", metavar="N", help="The last request of this turn.")] = None,
     request: Annotated[int | None, typer.Option("--request", metavar="N", help="This request.")] = None,
-    provider: Provider = "openai",
+    provider: Provider = None,
     part: Annotated[str | None, typer.Option("--part", metavar="ID", help="One part, whole: p3, or a message's id.")] = None,
     payload: Annotated[bool, typer.Option("--payload", help="The exact body of the request.")] = False,
     var: Variables = None,
@@ -65,7 +65,7 @@ def inspect_context(
         if transcript is not None:
             if name or session or message or var or model:
                 raise UsageError("--transcript goes with --window, --turn, --request, --part and --payload alone")
-            view = replayed_view(io, transcript, window, turn, request)
+            view = replayed_view(io, transcript, window, turn, request, provider, file)
         elif session is not None and message is None:
             view = recorded_view(io, session, name, turn, request)
         elif turn is not None or request is not None:
@@ -120,26 +120,25 @@ def view_of(
     return context(state, target.agent, target.event, target.turn, counter)
 
 
-def replayed_view(io: Io, transcript: str, window: str | None, turn: int | None, request: int | None) -> Context:
+def replayed_view(
+    io: Io, transcript: str, window: str | None, turn: int | None, request: int | None, provider: str | None, file: str | None
+) -> Context:
     """A request of a recording, under a policy or as it was."""
-    from ctxeng_cli.cli.options import parsed
-    from ctxeng_cli.cli.replay import located
-    from ctxeng_cli.core.errors import InputError, UsageError
+    from ctxeng_cli.cli.options import run_of
+    from ctxeng_cli.cli.replay import located, recording_of
+    from ctxeng_cli.core.errors import InputError
     from ctxeng_cli.core.tokens import counter_for
-    from ctxeng_cli.replay import counted, look
-    from ctxeng_cli.spec import Policy
-    from ctxeng_cli.transcripts import read
+    from ctxeng_cli.replay import look
 
-    path, _ = located(io, transcript)
-    recording = read(path.read_bytes(), transcript)
-    policy = parsed(window, "--window") if window else Policy()
-    if policy.share is not None:
-        raise UsageError(f"--window {policy}: how much the model's window holds is not known; give tokens")
+    source, _ = located(io, transcript)
+    recording = recording_of(source, transcript)
+    one = run_of(io, window or "as-recorded", "--window", file, recording.model)
+    counter = counter_for(recording.model)
+    view = look(recording, one, counter, provider or recording.provider, request=request, turn=turn)
     for note in recording.notes:
         io.say(f"{transcript}: {note}")
-    view = look(counted(recording, counter_for(recording.model)), policy, request=request, turn=turn)
     if view is None:
-        have = f"it has {len(recording.asked):,} requests"
+        have = f"it has {recording.counts['requests']:,} requests"
         raise InputError(f"{transcript} has no such request: {have}")
     return view
 

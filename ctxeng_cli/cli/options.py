@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from ctxeng_cli.cli.io import Io
+    from ctxeng_cli.replay import Run
     from ctxeng_cli.session.open import Overrides
-    from ctxeng_cli.spec import Policy, Project
+    from ctxeng_cli.spec import AgentSpec, Policy, Project
 
 File = Annotated[str | None, typer.Option("--file", metavar="PATH", help="The spec file; default agents.yaml, or CTXENG_FILE.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
@@ -34,31 +36,87 @@ def project(io: Io, file: str | None) -> Project:
     return load(find(file, io.environ, io.folder))
 
 
-def parsed(text: str, option: str) -> Policy:
+def parsed(text: str, option: str, known: Callable[[str], Policy | None] = lambda head: None) -> Policy:
     """A policy string of a command line. Raises UsageError."""
     from ctxeng_cli.core.errors import UsageError
     from ctxeng_cli.spec import parse_policy
     from ctxeng_cli.spec.policy import PolicyError
 
     try:
-        return parse_policy(text)
+        return parse_policy(text, known)
     except PolicyError as error:
         raise UsageError(f"{option} {text}: {error.message}") from None
 
 
+PROVIDERS = ("openai", "openai-responses", "anthropic", "gemini")
 Provider = Annotated[
-    str, typer.Option("--provider", metavar="NAME", help="Whose protocol rules the requests are held against: openai.")
+    str | None,
+    typer.Option("--provider", metavar="NAME", help="Whose protocol rules hold: openai, openai-responses, anthropic, gemini."),
 ]
 
 
-def check_provider(name: str) -> None:
+def check_provider(name: str | None) -> None:
     """Raises UsageError for rules that are not there."""
-    from ctxeng_cli.core.errors import UsageError
+    from ctxeng_cli.core.errors import UsageError, nearest
 
-    later = ("openai-responses", "anthropic", "gemini")
-    if name != "openai":
-        hint = "is not built yet; openai is" if name in later else f"is none of openai, {', '.join(later)}"
-        raise UsageError(f'--provider "{name}" {hint}')
+    if name is not None and name not in PROVIDERS:
+        raise UsageError(f'--provider "{name}" is none of {", ".join(PROVIDERS)}.{nearest(name, PROVIDERS)}')
+
+
+def run_of(io: Io, text: str, option: str, file: str | None, model: str) -> Run:
+    """What a recording is put through: a policy string, `agent:NAME` of the project's spec, or `FILE.yaml#NAME`.
+
+    Options behind a comma change it. `model` is the recording's: a share of the window is one of its. Raises UsageError or
+    SpecError.
+    """
+    from ctxeng_cli.agent import ask_limit, checked_limit, limit_problem
+    from ctxeng_cli.core.errors import ToolError, UsageError
+    from ctxeng_cli.models.catalog import limits_of
+    from ctxeng_cli.replay import Run
+    from ctxeng_cli.spec import ModelSpec
+    from ctxeng_cli.tools import load_function
+
+    agent: list[tuple[AgentSpec, str]] = []
+
+    def known(head: str) -> Policy | None:
+        found = _agent_named(io, head, file)
+        agent.extend([found] if found else [])
+        return found[0].policy if found else None
+
+    policy = parsed(text, option, known)
+    limits = limits_of(agent[0][0].model if agent else ModelSpec(model))
+    if policy.share is not None and limits.window is None:
+        raise UsageError(f"{option} {text}: how much the model's window holds is not known; give tokens")
+    bound = limits if agent or policy.share is not None else None
+    limit = None
+    if policy.kind == "python":
+        try:
+            function = load_function(policy.function, agent[0][1] if agent else str(io.folder))
+        except ToolError as error:
+            raise UsageError(f"{option} {text}: {error.message}") from None
+        wrong = limit_problem(function)
+        if wrong:
+            raise UsageError(f"{option} {text}: {wrong}")
+
+        def limit(offered: Mapping[str, Any]) -> int:
+            return checked_limit(ask_limit(function, policy.function, offered), policy.function)
+
+    return Run(policy, text if agent else "", bound.window if bound else None, bound.output if bound else None, limit)
+
+
+def _agent_named(io: Io, head: str, file: str | None) -> tuple[AgentSpec, str] | None:
+    """The agent that `agent:NAME` or `FILE.yaml#NAME` names, with its project's folder; None for another head."""
+    from ctxeng_cli.session.open import agent_spec
+    from ctxeng_cli.spec import find, load
+
+    if head.startswith("agent:"):
+        found = project(io, file)
+        return agent_spec(found, head.removeprefix("agent:")), found.folder
+    path, hash, name = head.rpartition("#")
+    if hash and path.endswith((".yaml", ".yml")):
+        found = load(find(path, {}, io.folder))
+        return agent_spec(found, name), found.folder
+    return None
 
 
 def overrides(io: Io, model: str | None, window: str | None) -> Overrides:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ctxeng_cli.cli.io import ExitCode, reported, standard
-from ctxeng_cli.cli.options import Json, Provider, check_provider, parsed
+from ctxeng_cli.cli.options import File, Json, Provider, check_provider, run_of
 
 if TYPE_CHECKING:
     from ctxeng_cli.cli.io import Io
     from ctxeng_cli.core.events import Entry, ReplayRequest
-    from ctxeng_cli.spec import Policy
+    from ctxeng_cli.replay import Row
+    from ctxeng_cli.transcripts import Recording
 
 
 def replay(
@@ -22,12 +24,13 @@ def replay(
         list[str] | None,
         typer.Option("--policy", metavar="P", help="A window policy, such as tokens:4000; may be repeated, to compare."),
     ] = None,
-    provider: Provider = "openai",
+    provider: Provider = None,
     turn: Annotated[int | None, typer.Option("--turn", metavar="N", help="Only this turn.")] = None,
     request: Annotated[int | None, typer.Option("--request", metavar="N", help="Only the turn up to this request.")] = None,
     step: Annotated[bool, typer.Option("--step", help="Wait for a key after each turn.")] = False,
     view: Annotated[str, typer.Option("--view", metavar="full|bar|off", help="How much of the window is shown.")] = "full",
     json: Json = False,
+    file: File = None,
 ) -> None:
     """Play a recorded session back with the panels that chat showed, or put a recording through window policies.
 
@@ -48,14 +51,14 @@ def replay(
         if step and (json or not io.asks):
             raise UsageError("--step needs a terminal, and goes without --json")
         check_provider(provider)
-        policies = [parsed(text, "--policy") for text in policy or ()]
+        policies = policy or []
         failed = False
         for name in files:
             path, own = located(io, name)
             if policies or not own:
                 if step:
                     raise UsageError("--step steps through a session of ctxeng's; leave --policy out")
-                failed |= put_through(io, path, name, policies, turn, request, json)
+                failed |= put_through(io, path, name, policies, Wanted(turn, request), provider, json, file)
                 continue
             entries = recorded(io, path, name)
             chosen = pick(entries, turn, request)
@@ -68,10 +71,14 @@ def replay(
             raise typer.Exit(ExitCode.FAILED)
 
 
-def located(io: Io, name: str) -> tuple[Path, bool]:
-    """Where a recording lies, a file or a session's log, and whether it begins as a session of ours. Raises UsageError."""
+def located(io: Io, name: str) -> tuple[Path | bytes, bool]:
+    """Where a recording lies, a file or a session's log, and whether it begins as a session of ours; `-` is what is piped
+    in. Raises UsageError or InputError."""
     from ctxeng_cli.core.errors import InputError, UsageError, nearest
 
+    if name == "-":
+        data = io.stdin.read().encode("utf-8", "surrogateescape")
+        return data, b'"ctxeng.event/' in data[:65_536]
     path = Path(name)
     if not path.exists():
         store = io.store()
@@ -85,12 +92,12 @@ def located(io: Io, name: str) -> tuple[Path, bool]:
         raise InputError(f"can't read {name}: {(error.strerror or str(error)).lower()}") from None
 
 
-def recorded(io: Io, path: Path, name: str) -> list[Entry]:
+def recorded(io: Io, source: Path | bytes, name: str) -> list[Entry]:
     """The entries of a session's log. Raises InputError."""
     from ctxeng_cli.core.errors import InputError
-    from ctxeng_cli.session.files import read_log
+    from ctxeng_cli.session.files import parse_log, read_log
 
-    loaded = read_log(path)
+    loaded = parse_log(source) if isinstance(source, bytes) else read_log(source)
     if not loaded.entries:
         raise InputError(f"{name}: not understood. None of its lines is a whole ctxeng.event/1")
     if loaded.torn:
@@ -100,57 +107,93 @@ def recorded(io: Io, path: Path, name: str) -> list[Entry]:
     return loaded.entries
 
 
-def put_through(io: Io, path: Path, name: str, policies: list[Policy], turn: int | None, request: int | None, json: bool) -> bool:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which requests are listed."""
+
+    turn: int | None
+    request: int | None
+
+    @property
+    def narrow(self) -> bool:
+        return self.turn is not None or self.request is not None
+
+    def fits(self, row: Row) -> bool:
+        return self.turn in (None, row.turn) and self.request in (None, row.request.request)
+
+
+def put_through(
+    io: Io,
+    source: Path | bytes,
+    name: str,
+    policies: list[str],
+    wanted: Wanted,
+    provider: str | None,
+    json: bool,
+    file: str | None,
+) -> bool:
     """Put a recording through policies, and print what each request would have held. Whether a request was illegal, or what
     had to stay did not fit."""
     from ctxeng_cli.core.codec import to_json
-    from ctxeng_cli.core.errors import UsageError
     from ctxeng_cli.core.events import Entry, ReplaySummary
     from ctxeng_cli.core.tokens import counter_for
-    from ctxeng_cli.replay import counted, simulate, summary
-    from ctxeng_cli.spec import Policy
-    from ctxeng_cli.transcripts import read
+    from ctxeng_cli.replay import Summary, simulate
 
-    recording = read(path.read_bytes(), name)
-    found = f"{name}: {recording.format}, {len(recording.messages):,} messages, {len(recording.asked):,} requests"
+    recording = recording_of(source, name)
+    runs = [run_of(io, text, "--policy", file, recording.model) for text in policies or ["as-recorded"]]
+    counter = counter_for(recording.model)
+    printed = Printed(io, json, counter.exact, [str(one) for one in runs])
+    sums = [Summary(one) for one in runs]
+    listed = json or len(runs) < 2 or wanted.narrow
+    for row in simulate(recording, runs, counter, provider or recording.provider):
+        sums[row.run].add(row)
+        if listed and wanted.fits(row):
+            printed(row)
+    counts = recording.counts
+    found = f"{name}: {recording.format}, {counts['messages']:,} messages, {counts['requests']:,} requests"
     io.say("; ".join([found, *recording.notes]))
-    measured = counted(recording, counter_for(recording.model))
-    printed = Printed(io, json, measured.counter.exact)
-    sums = []
-    for policy in policies or [Policy()]:
-        if policy.share is not None:
-            raise UsageError(f"--policy {policy}: how much the model's window holds is not known; give tokens")
-        rows = list(simulate(measured, policy))
-        sums.append(summary(policy, (row for _, row in rows)))
-        wanted = [(at, row) for at, row in rows if turn in (None, at) and request in (None, row.request)]
-        if json or len(policies) < 2 or turn is not None or request is not None:
-            printed(str(policy), wanted)
+    rows = tuple(one.row for one in sums)
+    printed.end()
     if json:
-        io.json(to_json(Entry(printed.number + 1, "", 0, "", ReplaySummary(policies=tuple(sums)))))
+        io.json(to_json(Entry(printed.number + 1, "", 0, "", ReplaySummary(policies=rows))))
     else:
         from ctxeng_cli.screen.tables import policies_table
 
-        io.console().print(policies_table(sums))
-    return any(row.illegal_requests or (row.overflows and "overflow=keep" not in row.policy) for row in sums)
+        io.console().print(policies_table(rows))
+    return any(row.illegal_requests or (row.overflows and "overflow=keep" not in row.policy) for row in rows)
+
+
+def recording_of(source: Path | bytes, name: str) -> Recording:
+    """A file's recording, read line by line where it has lines, or that of bytes. Raises InputError."""
+    from ctxeng_cli.transcripts import read
+
+    return read(source if isinstance(source, bytes) else lambda: source.open("rb"), name)
 
 
 class Printed:
-    """Prints the requests of one policy after the other: as tables, or as events with numbers that grow."""
+    """Prints the requests of policies: as events with numbers that grow, as they come; or as a table for each policy."""
 
-    def __init__(self, io: Io, json: bool, exact: bool) -> None:
+    def __init__(self, io: Io, json: bool, exact: bool, policies: list[str]) -> None:
         self.io, self.json, self.exact, self.number = io, json, exact, 0
+        self._tables: list[list[tuple[int, ReplayRequest]]] = [[] for _ in policies]
+        self._policies = policies
 
-    def __call__(self, policy: str, rows: list[tuple[int, ReplayRequest]]) -> None:
+    def __call__(self, row: Row) -> None:
         from ctxeng_cli.core.codec import to_json
         from ctxeng_cli.core.events import Entry
-        from ctxeng_cli.screen.tables import requests_table
 
         if not self.json:
-            self.io.console().print(requests_table(policy, rows, self.exact))
+            self._tables[row.run].append((row.turn, row.request))
             return
-        for turn, row in rows:
-            self.number += 1
-            self.io.json(to_json(Entry(self.number, "", turn, "", row)))
+        self.number += 1
+        self.io.json(to_json(Entry(self.number, "", row.turn, "", row.request)))
+
+    def end(self) -> None:
+        from ctxeng_cli.screen.tables import requests_table
+
+        for policy, rows in zip(self._policies, self._tables, strict=True):
+            if rows:
+                self.io.console().print(requests_table(policy, rows, self.exact))
 
 
 def pick(entries: list[Entry], turn: int | None, request: int | None) -> list[Entry]:

@@ -47,7 +47,8 @@ class Reason:
 class Edit:
     """One change of a window: what was done to which messages, what they weigh in tokens, and why.
 
-    `text` is the hash of a defined part that stands in the place of the messages' own text (for `cap`).
+    `text` is the hash of a defined part: what stands in the place of the messages' own text (`cap`, `clear`, `offload`), the
+    summary that stands for them (`summarize`), or a summary that leaves (`evict`, with no messages) or comes back (`restore`).
     """
 
     op: Op

@@ -7,7 +7,8 @@
     ├── SessionError     a session can't be opened, read or written
     ├── Overflow         what must stay in the window does not fit in it
     ├── ModelError       a model did not answer; `kind` says why
-    └── ToolError        a tool could not be loaded or run
+    ├── ToolError        a tool could not be loaded or run
+    └── HookError        a function of the person's own failed, or answered what can't be used
 
 An error is data: what was found, where, and what would be right. Only the commands turn it into text and an exit code.
 """
@@ -95,6 +96,10 @@ class ModelError(CtxengError):
     def __init__(self, message: str, *, kind: str = "other") -> None:
         super().__init__(message)
         self.kind = kind
+
+
+class HookError(CtxengError):
+    """A function that the spec names failed, or answered what can't be used. Names it."""
 
 
 class ToolError(CtxengError):

@@ -163,6 +163,40 @@ class WindowEdited(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryMade(Event):
+    """Older messages were put into one text, which stands in their place once `window.edited` says so.
+
+    `messages` are those that it stands for (ranges), `absorbs` is the hash of the older summary that it takes in. `text` is
+    what is sent, `tokens` its weight as a message, `hash` its reference. With `error` there is none, and nothing has left.
+    `payloads` are the exact requests of the summarizer, for `--payload`; they are not stored.
+    """
+
+    type: ClassVar[str] = "summary.made"
+    messages: tuple[str, ...]
+    absorbs: str | None = None
+    model: str
+    hash: str | None = None
+    text: str = ""
+    tokens: int = 0
+    requests: int = 0
+    usage: Usage = Usage()
+    cost: float | None = None
+    duration_s: float = 0.0
+    error: str | None = None
+    payloads: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookAnswered(Event):
+    """A function of the person's own has answered: `hook` is where it stands (`memory.window`), `function` its name."""
+
+    type: ClassVar[str] = "hook.answered"
+    hook: str
+    function: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestSent(Event):
     """What goes to the model now. Recorded before the wire.
 
@@ -285,7 +319,8 @@ class TurnFailed(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest(Event):
     """A recorded request under a policy. `pending`: the recording holds no answer to it. `evicted` are the messages that
-    left since the request before; `overflow` says why what had to stay did not fit, where it did not."""
+    left since the request before, `summarized` counts the summaries that were made since; `overflow` says why what had to
+    stay did not fit, where it did not."""
 
     type: ClassVar[str] = "replay.request"
     kind: ClassVar[Kind] = "signal"
@@ -298,6 +333,7 @@ class ReplayRequest(Event):
     stable_prefix_tokens: int
     lint: tuple[Finding, ...]
     overflow: str | None = None
+    summarized: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +350,8 @@ class PolicyRow:
     illegal_requests: int
     stable_prefix_share: float
     overflows: int = 0
+    label: str | None = None
+    """What must be known to read the row: `summaries: simulated`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,8 +376,8 @@ EVENTS: dict[str, type[Event]] = {
     cls.type: cls
     for cls in (
         SessionOpened, SessionHealed, SpecChanged, TurnStarted, StageFinished, MessageAdded, PartDefined, WindowEdited,
-        RequestSent, ModelDelta, ModelRetried, ModelAnswered, ToolCalled, ToolReturned, TurnCancelled, TurnFinished, TurnFailed,
-        ReplayRequest, ReplaySummary,
+        SummaryMade, HookAnswered, RequestSent, ModelDelta, ModelRetried, ModelAnswered, ToolCalled, ToolReturned,
+        TurnCancelled, TurnFinished, TurnFailed, ReplayRequest, ReplaySummary,
     )
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ A fold never fails: events are facts. What it can't place is counted in `State.u
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ctxeng_cli.core.budget import Edit, Reason
@@ -24,6 +24,7 @@ from ctxeng_cli.core.events import (
     Source,
     SpecChanged,
     StageFinished,
+    SummaryMade,
     ToolCalled,
     ToolReturned,
     TurnFailed,
@@ -84,6 +85,9 @@ class History:
     restored: set[str] = field(default_factory=set)
     """Messages that a person brought back: they stay."""
     system: str | None = None
+    summary: str | None = None
+    """The hash of the text that stands for older exchanges, behind the system message."""
+    summary_tokens: int = 0
     exchanges: deque[Exchange] = field(default_factory=deque)
     requests: int = 0
     last_request: RequestSent | None = None
@@ -93,7 +97,7 @@ class History:
     window_count: int = 0
 
     def window(self) -> tuple[str, ...]:
-        """The ids of the messages that the window holds, in the order in which they are sent."""
+        """The ids of the messages that the window holds, in the order in which they are sent. A summary is none of them."""
         first = (self.system,) if self.system else ()
         return (*first, *(id for exchange in self.exchanges for id in exchange.ids))
 
@@ -149,8 +153,13 @@ class History:
         exchange.ids.append(id)
         exchange.tokens += tokens
 
-    def edit(self, edit: Edit) -> None:
+    def edit(self, edit: Edit, texts: Mapping[str, PartDefined]) -> None:
+        """Take an edit in. `texts` are the defined ones: what a summary weighs stands there."""
         ghost = Ghost(edit.op, edit.reason)
+        if edit.text is not None and edit.op in ("summarize", "restore"):
+            self._summarize(edit.text, texts[edit.text].tokens if edit.text in texts else 0)
+        elif edit.text is not None and edit.text == self.summary:
+            self._summarize(None, 0)
         known = [id for id in edit.messages if id in self.messages]
         if edit.op in ("cap", "clear", "offload"):
             for id in known:
@@ -172,6 +181,12 @@ class History:
                 self.ghosts[id] = ghost
             if not self._pop(gone):
                 self.rebuild()
+
+    def _summarize(self, summary: str | None, tokens: int) -> None:
+        """Another summary stands for older exchanges, or none."""
+        self.window_tokens += tokens - self.summary_tokens
+        self.window_count += (summary is not None) - (self.summary is not None)
+        self.summary, self.summary_tokens = summary, tokens
 
     def _pop(self, gone: list[str]) -> bool:
         """Take off whole exchanges, or units of them, looking from the oldest on only as far as it must; False when the edit
@@ -226,7 +241,7 @@ class History:
     def rebuild(self) -> None:
         """Place the window's messages anew. Linear in the session; only for edits that are not the ordinary slide."""
         self.exchanges.clear()
-        self.window_tokens = self.window_count = 0
+        self.window_tokens, self.window_count = self.summary_tokens, int(self.summary is not None)
         if self.system in self.ghosts:
             self.system = None
         if self.system is not None:
@@ -245,6 +260,8 @@ class State:
     agents: dict[str, History] = field(default_factory=dict)
     texts: dict[str, PartDefined] = field(default_factory=dict)
     """Defined parts by hash."""
+    summaries: dict[tuple[tuple[str, ...], str | None], str] = field(default_factory=dict)
+    """The hash of a summary, by the messages that it stands for and the older summary that it takes in."""
     results: dict[str, ToolReturned] = field(default_factory=dict)
     """Results of the running round whose message is not in the history yet, by call id."""
     seq: int = 0
@@ -254,6 +271,10 @@ class State:
     """A turn has started and neither finished nor failed."""
     turn_messages: list[str] = field(default_factory=list)
     turn_edits: list[Edit] = field(default_factory=list)
+    turn_summary: str | None = None
+    """The summary that stood when the turn began."""
+    unsummarized: bool = False
+    """A summary has failed in this turn."""
     answered: bool = False
     """A model has answered in the running turn."""
     unknown: int = 0
@@ -277,7 +298,8 @@ class State:
             self.running, self.answered = True, False
             self.turn_messages, self.turn_edits = [], []
             self.results.clear()
-            self.history(entry.agent).stages = []
+            history = self.history(entry.agent)
+            history.stages, self.turn_summary, self.unsummarized = [], history.summary, False
         elif isinstance(event, StageFinished):
             self.history(entry.agent).stages.append(event)
         elif isinstance(event, MessageAdded):
@@ -292,8 +314,10 @@ class State:
             self.texts[event.hash] = event
         elif isinstance(event, WindowEdited):
             for edit in event.edits:
-                self.history(entry.agent).edit(edit)
+                self.history(entry.agent).edit(edit, self.texts)
             self.turn_edits += event.edits
+        elif isinstance(event, SummaryMade):
+            self._summary(event)
         elif isinstance(event, RequestSent):
             history = self.history(entry.agent)
             history.requests, history.last_request = event.request, event
@@ -306,6 +330,14 @@ class State:
             self.unknown += 1
         elif isinstance(event, ModelAnswered | ToolCalled):
             pass
+
+    def _summary(self, event: SummaryMade) -> None:
+        if event.hash is None:
+            self.unsummarized = True
+            return
+        source = Source(key="memory.pipeline.summarize", message=" ".join(event.messages))
+        self.texts[event.hash] = PartDefined(hash=event.hash, part="summary", source=source, text=event.text, tokens=event.tokens)
+        self.summaries[event.messages, event.absorbs] = event.hash
 
 
 def fold(entries: Iterable[Entry]) -> State:

@@ -94,6 +94,11 @@ def tool_result(call: ToolCall, text: str, *, is_error: bool = False) -> Message
     return Message("tool", _body(text), tool_call_id=call.id, name=call.name, is_error=is_error)
 
 
+def summary(text: str) -> Message:
+    """The message that a summary is sent as. It is no message of the history and starts no exchange."""
+    return Message("user", _body(text), id="summary")
+
+
 def number(id: str) -> int:
     """The number in a message id: `m12` → 12."""
     return int(id[1:])

@@ -14,7 +14,7 @@ from ctxeng_cli.core.budget import Reason
 from ctxeng_cli.core.errors import InputError
 from ctxeng_cli.core.events import Finding, RequestSent, Source, StageFinished
 from ctxeng_cli.core.history import History, State
-from ctxeng_cli.core.messages import Message, expand
+from ctxeng_cli.core.messages import Message, expand, summary
 from ctxeng_cli.core.request import Request, ToolDefinition, openai_message
 from ctxeng_cli.core.tokens import Counter
 
@@ -84,6 +84,8 @@ def rebuild(state: State, agent: str, sent: RequestSent) -> Request:
                     tools.append(ToolDefinition(body["name"], body["description"], body["parameters"]))
                 except (ValueError, TypeError, KeyError):
                     raise InputError(f"request {sent.request} can't be shown: {id} is no tool's definition") from None
+            elif defined.part == "summary":
+                messages.append(summary(defined.text))
         else:
             message = history.messages[id]
             messages.append(message.with_text(state.texts[stand_in].text) if stand_in else message)
@@ -108,14 +110,19 @@ def context(state: State, agent: str, sent: RequestSent, turn: int, counter: Cou
 
     sent_ids = {ref.partition("=")[0] for ref in expand(sent.parts) if not ref.startswith("#")}
     for ref in expand(sent.parts):
-        if ref.startswith("#"):
+        if ref.startswith("#") and state.texts[ref].part != "summary":
             defined = state.texts[ref]
             add(defined.part, None, defined.source or Source(), None, defined.tokens, defined.text)
     stand_ins = dict(ref.split("=", 1) for ref in expand(sent.parts) if "=" in ref)
     order = [id for id, m in history.messages.items() if m.role == "system"]
+    order += [ref for ref in expand(sent.parts) if ref.startswith("#") and state.texts[ref].part == "summary"]
     order += [id for id, m in history.messages.items() if m.role != "system"]
     question = _question(history, sent_ids)
     for id in order:
+        if id.startswith("#"):
+            defined = state.texts[id]
+            add("summary", "user", defined.source or Source(), None, defined.tokens, defined.text)
+            continue
         message = history.messages[id]
         if id in sent_ids:
             here = history.capped.get(id)

@@ -3,7 +3,7 @@
 Runs the code that holds the window of a live session (`window.Hold`) over the messages of a recording.
 """
 
-from ctxeng_cli.replay.simulate import Counted, counted, look, simulate, summary
+from ctxeng_cli.replay.simulate import Row, Run, Summary, is_illegal, look, simulate, summary
 from ctxeng_cli.replay.window import Window
 
-__all__ = ["Counted", "Window", "counted", "look", "simulate", "summary"]
+__all__ = ["Row", "Run", "Summary", "Window", "is_illegal", "look", "simulate", "summary"]

@@ -1,89 +1,162 @@
-"""One recording under one policy: a row for each request that was recorded, and what they come to."""
+"""A recording under policies: a row for each request that was recorded, and what they come to.
+
+The recording is read once for all policies, and each message is counted once. What a window has let go keeps a line in an
+index and no text, so that a long recording needs the memory of its windows.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from ctxeng_cli.core.budget import Edit
 from ctxeng_cli.core.errors import Overflow
 from ctxeng_cli.core.events import (
     Entry,
     Event,
     Finding,
+    HookAnswered,
     MessageAdded,
     PartDefined,
     PolicyRow,
     ReplayRequest,
     RequestSent,
     Source,
+    SummaryMade,
     WindowEdited,
 )
 from ctxeng_cli.core.history import History, State
 from ctxeng_cli.core.messages import Message
-from ctxeng_cli.core.request import Request, text_hash
+from ctxeng_cli.core.request import Request, ToolDefinition, text_hash
 from ctxeng_cli.core.tokens import PRIMING, Counter
 from ctxeng_cli.core.view import Context, context
 from ctxeng_cli.lint import check
 from ctxeng_cli.spec import Policy
-from ctxeng_cli.transcripts import Recording
-from ctxeng_cli.window import Hold, Pins, budgets_of, start
+from ctxeng_cli.spec.policy import Offload
+from ctxeng_cli.transcripts import Asked, Recording
+from ctxeng_cli.window import Hold, Pins, Wanted, budgets_of, shown, start
+from ctxeng_cli.window import held as run
+from ctxeng_cli.window.offload import READ
+from ctxeng_cli.window.summarize import summarizing, summary_of
 
 AGENT = ""
-_GONE = ("evict", "drop", "replace", "summarize")
+_EVICTED = ("evict", "drop", "replace")
+_OUTSIDE = ("command.", "turn.", "system.")
+"""Rules of edits that no window policy made: a person's, or a failed turn's. They hold under any policy."""
+ROOM = 6000
+"""What a request of the simulated summarizer may hold, in tokens."""
+_LEFT = Message("user")
+"""Stands in the history of a simulation for a message that has left the window."""
+
+Limit = Callable[[Mapping[str, Any]], int]
+"""Answers the limit of a turn, in tokens, from what a function may ask for (`agent.limit`)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """A recording with the tokens of its messages and tools: counted once, however many policies it is put through."""
+class Run:
+    """What a recording is put through: a policy, and what is known of the model behind it.
 
-    recording: Recording
-    counter: Counter
-    messages: tuple[int, ...]
-    tools: tuple[int, ...]
+    `limit` answers for a policy of kind `python` where the recording does not hold what the function answered.
+    """
 
-    @property
-    def fixed(self) -> int:
-        """What each request holds besides messages."""
-        return sum(self.tools) + self.counter.tools_overhead(self.recording.tools) + PRIMING
+    policy: Policy
+    name: str = ""
+    context_window: int | None = None
+    max_output: int | None = None
+    limit: Limit | None = None
 
-
-def counted(recording: Recording, counter: Counter) -> Counted:
-    return Counted(recording, counter, tuple(map(counter.message, recording.messages)), tuple(map(counter.tool, recording.tools)))
+    def __str__(self) -> str:
+        return self.name or str(self.policy)
 
 
-def simulate(
-    counted: Counted, policy: Policy, *, context_window: int | None = None, max_output: int | None = None
-) -> Iterator[tuple[int, ReplayRequest]]:
-    """Each recorded request with its turn. Costs what is new in a request and the window that it holds."""
-    return _Simulation(counted, policy, context_window, max_output).run()
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A request under one policy. `simulated`: a summary in its window was written by the offline model."""
+
+    run: int
+    """Which of the policies, from 0."""
+    turn: int
+    request: ReplayRequest
+    simulated: bool = False
 
 
-def look(counted: Counted, policy: Policy, *, request: int | None = None, turn: int | None = None) -> Context | None:
+def simulate(recording: Recording, runs: Sequence[Run], counter: Counter, provider: str = "openai") -> Iterator[Row]:
+    """Each recorded request under each policy, in the order of the recording.
+
+    Costs what is new in a request and the window that it holds. Raises InputError where the recording can't be read on.
+    """
+    simulations = [_Simulation(one, recording, counter, provider) for one in runs]
+    for item in recording:
+        if isinstance(item, Message):
+            tokens = counter.message(item)
+            for simulation in simulations:
+                simulation.add(item, tokens)
+        elif isinstance(item, Asked):
+            for number, simulation in enumerate(simulations):
+                yield Row(number, simulation.turn, simulation.request(item), simulation.simulated)
+                simulation.forget()
+        else:
+            for simulation in simulations:
+                simulation.recorded(item)
+
+
+def look(
+    recording: Recording,
+    one: Run,
+    counter: Counter,
+    provider: str = "openai",
+    *,
+    request: int | None = None,
+    turn: int | None = None,
+) -> Context | None:
     """The window of one request under a policy: of the last one, of the last of a turn, or of the one asked for. None where
     the recording has no such request."""
-    fits = [row.request for at, row in simulate(counted, policy) if request in (None, row.request) and turn in (None, at)]
-    simulation = _Simulation(counted, policy, None, None)
-    for at, row in simulation.run():
-        if fits and row.request == fits[-1]:
-            view = context(simulation.state, AGENT, simulation.sent(row), at, counted.counter)
-            return replace(view, model=counted.recording.model)
+    fits = [
+        row.request.request
+        for row in simulate(recording, (one,), counter, provider)
+        if request in (None, row.request.request) and turn in (None, row.turn)
+    ]
+    simulation = _Simulation(one, recording, counter, provider)
+    for item in recording if fits else ():
+        if isinstance(item, Message):
+            simulation.add(item, counter.message(item))
+        elif isinstance(item, Asked):
+            row = simulation.request(item)
+            if row.request == fits[-1]:
+                view = context(simulation.state, AGENT, simulation.sent(row), simulation.turn, counter)
+                return replace(view, model=recording.model, provider=provider)
+        else:
+            simulation.recorded(item)
     return None
 
 
 class _Simulation:
-    def __init__(self, counted: Counted, policy: Policy, context_window: int | None, max_output: int | None) -> None:
-        self.counted, self.policy = counted, policy
-        self.budgets = budgets_of(policy, context_window, max_output)
-        self.state, self.turn, self.seq = State(), 0, 0
+    def __init__(self, one: Run, recording: Recording, counter: Counter, provider: str) -> None:
+        self.run, self.policy, self.counter, self.provider = one, one.policy, counter, provider
+        self.budgets = budgets_of(Policy() if one.policy.kind == "python" else one.policy, one.context_window, one.max_output)
+        self.limited = one.policy.kind != "python"
+        self.offloads = any(isinstance(step, Offload) for step in one.policy.pipeline)
+        self.recording = recording
+        self.state, self.turn, self.seq, self.number = State(), 0, 0, 0
         self.evicted: list[str] = []
+        self.left: list[str] = []
+        """What has left since the last request, summarized messages among it."""
+        self.made = 0
         self.before: list[str] = []
-        self.pins = Pins(policy.pin)
+        self.pins = Pins(one.policy.pin)
         self.shown: dict[str, Message] = {}
         """Messages with the texts that stand in, by their reference."""
-        bodies = ({"name": t.name, "description": t.description, "parameters": t.parameters} for t in counted.recording.tools)
-        self.tools = [text_hash(json.dumps(body, ensure_ascii=False)) for body in bodies]
-        self.weights = dict(zip(self.tools, counted.tools, strict=True))
+        self.simulated = False
+        self.summaries: dict[tuple[tuple[str, ...], str | None], SummaryMade] = {}
+        """Those that the recording holds."""
+        self.weights: dict[str, int] = {}
+        """Tokens of tool definitions by hash."""
+        self.tools: tuple[ToolDefinition, ...] = ()
+        self.refs: list[str] = []
+        self.fixed = PRIMING
+        self.set_tools(recording.tools)
 
     @property
     def history(self) -> History:
@@ -91,38 +164,82 @@ class _Simulation:
 
     def record(self, event: Event) -> None:
         if isinstance(event, WindowEdited):
-            self.evicted += [id for edit in event.edits if edit.op in _GONE for id in edit.messages]
+            self.evicted += [id for edit in event.edits if edit.op in _EVICTED for id in edit.messages]
+            self.left += [id for edit in event.edits if edit.op in (*_EVICTED, "summarize") for id in edit.messages]
+            self.made += sum(edit.op == "summarize" for edit in event.edits)
         self.seq += 1
         self.state.apply(Entry(self.seq, "", self.turn, AGENT, event))
 
-    def run(self) -> Iterator[tuple[int, ReplayRequest]]:
-        recording = self.counted.recording
-        asked = iter(recording.asked)
-        due = next(asked, None)
-        number = 0
-        for at in range(len(recording.messages) + 1):
-            while due == at:
-                number += 1
-                due = next(asked, None)
-                yield self.turn, self._request(number, recording.pending and due is None)
-            if at < len(recording.messages):
-                self._add(recording.messages[at], self.counted.messages[at])
+    # -- what the recording holds --
 
-    def _add(self, message: Message, tokens: int) -> None:
+    def add(self, message: Message, tokens: int) -> None:
         if message.role == "user":
             self.turn += 1
+            self.state.unsummarized = False
+            self.limited = self.policy.kind != "python"
             edits = start(self.history, self.policy, self.turn)
             if edits:
                 self.record(WindowEdited(edits=edits))
         self.record(MessageAdded(message=message, tokens=tokens))
 
-    def _request(self, number: int, pending: bool) -> ReplayRequest:
-        history, tools, fixed, why = self.history, self.counted.recording.tools, self.counted.fixed, None
+    def recorded(self, event: SummaryMade | HookAnswered | WindowEdited | PartDefined) -> None:
+        """Take in what the recording tells besides messages: answers from outside; under `as-recorded` what was decided."""
+        if self.policy.kind == "as-recorded":
+            self.record(event)
+        elif isinstance(event, SummaryMade):
+            self.summaries[event.messages, event.absorbs] = event
+        elif isinstance(event, HookAnswered):
+            if event.function == self.policy.function and isinstance(event.value, int) and event.value > 0:
+                self.set_limit(event.value)
+        elif isinstance(event, WindowEdited):
+            edits = tuple(edit for edit in event.edits if edit.reason.rule.startswith(_OUTSIDE) and self._applies(edit))
+            self._bring_back({id for edit in edits if edit.op == "restore" for id in edit.messages})
+            if edits:
+                self.record(WindowEdited(edits=edits))
+
+    def _applies(self, edit: Edit) -> bool:
+        """Whether an edit from outside says something here: a summary that left may never have been made."""
+        return bool(edit.messages) or edit.text == self.history.summary
+
+    def _bring_back(self, ids: set[str]) -> None:
+        """Read messages again whose texts were let go: somebody has restored them. Another pass, for what is rare."""
+        left = {id for id in ids if self.history.messages.get(id) is _LEFT}
+        if left:
+            for item in replace(self.recording).source(replace(self.recording)):
+                if isinstance(item, Message) and item.id in left:
+                    self.history.messages[item.id] = item
+
+    def set_tools(self, tools: tuple[ToolDefinition, ...]) -> None:
+        own = tuple(tool for tool in tools if tool.name != READ.name)
+        own = (*own, READ) if self.offloads else own
+        if own == self.tools:
+            return
+        self.tools, self.refs = own, [text_hash(_body(tool)) for tool in own]
+        for ref, tool in zip(self.refs, own, strict=True):
+            if ref not in self.weights:
+                self.weights[ref] = self.counter.tool(tool)
+        self.fixed = sum(self.weights[ref] for ref in self.refs) + self.counter.tools_overhead(own) + PRIMING
+
+    def set_limit(self, limit: int) -> None:
+        self.limited = True
+        self.budgets = budgets_of(self.policy.limited(limit), self.run.context_window, self.run.max_output)
+
+    # -- a request --
+
+    def request(self, asked: Asked) -> ReplayRequest:
+        if asked.tools is not None:
+            self.set_tools(asked.tools)
+        if not self.limited and self.run.limit is not None:
+            window = self.run.context_window
+            left = None if window is None else window - self.history.window_tokens
+            self.set_limit(self.run.limit({"session": "", "inputs": {}, "model": self.recording.model, "tokens_left": left}))
+        self.number += 1
+        history, tools, fixed, why = self.history, self.tools, self.fixed, None
         first = not history.exchanges or not history.exchanges[-1].rounds
-        hold = Hold(history, self.policy, self.record, self.counted.counter.text, self.state.texts, self.turn, self.pins)
-        for budget in self.budgets:
+        hold = Hold(history, self.policy, self.record, self.counter.text, self.state.texts, self.turn, self.pins)
+        for budget in self.budgets if self.policy.kind != "as-recorded" else ():
             try:
-                held = hold.under(budget, fixed=fixed, first=first)
+                held = run(hold.under(budget, fixed=fixed, first=first), self._summary)
             except Overflow as error:
                 why = error.message
                 continue
@@ -133,40 +250,70 @@ class _Simulation:
                 tools, fixed = (), PRIMING
                 if still > 0:
                     why = f"{still:,} {budget.unit} over the limit: what a tool has answered must stay"
-        window = history.window()
-        sent, refs = [history.messages[id] for id in window], list(window)
-        for at, id in enumerate(window) if history.overrides else ():
-            if id in history.overrides:
-                refs[at] = ref = f"{id}={history.overrides[id]}"
-                if ref not in self.shown:
-                    self.shown[ref] = sent[at].with_text(self.state.texts[history.overrides[id]].text)
-                sent[at] = self.shown[ref]
-        refs = [*self.tools, *refs] if tools else refs
+        sent, refs = shown(history, self.state.texts, self.shown)
+        refs = [*self.refs, *refs] if tools else refs
         row = ReplayRequest(
-            policy=str(self.policy),
-            request=number,
-            pending=pending,
-            window=window,
+            policy=str(self.run),
+            request=self.number,
+            pending=asked.pending,
+            window=history.window(),
             tokens=history.window_tokens + fixed,
             evicted=tuple(self.evicted),
             stable_prefix_tokens=self._stable(refs),
             lint=check(Request(tuple(sent), tools)),
             overflow=why,
+            summarized=self.made,
         )
-        self.evicted, self.before = [], refs
+        self.made = 0
+        self.before = refs
         return row
+
+    def forget(self) -> None:
+        """Let go of the texts of what has left since the last request: nothing but their place is needed any more."""
+        history = self.history
+        for id in self.left:
+            if id in history.ghosts:
+                history.messages[id] = _LEFT
+                self.shown.pop(f"{id}={history.overrides.get(id)}", None)
+        self.evicted, self.left = [], []
+
+    def _summary(self, wanted: Wanted) -> str | None:
+        """The recorded summary of these messages, else one that the offline model writes: a replay asks no model."""
+        state = self.state
+        if wanted.key in state.summaries:
+            return state.summaries[wanted.key]
+        if state.unsummarized:
+            return None
+        made = self.summaries.get(wanted.key)
+        if made is None:
+            self.simulated = True
+            text = written(summarizing(self.history, state.texts, wanted, ROOM, self.counter.text))
+            made = summary_of(self.history, wanted, text, "simulated", self.counter)
+        self.record(made)
+        return made.hash
+
+    def _stable(self, refs: list[str]) -> int:
+        """Tokens of the longest prefix that this request shares with the one before."""
+        total, tokens = 0, self.history.tokens
+        for before, now in zip(self.before, refs, strict=False):
+            if before != now:
+                break
+            if now[0] == "#":
+                total += self.weights.get(now, self.history.summary_tokens)
+            else:
+                total += tokens[now.partition("=")[0]]
+        return total
 
     def sent(self, row: ReplayRequest) -> RequestSent:
         """The request that was just answered, as an event of a session: what a look into its window needs."""
-        for tool, hash in zip(self.counted.recording.tools, self.tools, strict=True):
-            body = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-            text, tokens = json.dumps(body, ensure_ascii=False), self.weights[hash]
-            self.record(PartDefined(hash=hash, part="tools", source=Source(key=f"tools.{tool.name}"), text=text, tokens=tokens))
-        budget, count = self.budgets[0], len(row.window)
+        for tool, hash in zip(self.tools, self.refs, strict=True):
+            source = Source(key=f"tools.{tool.name}")
+            self.record(PartDefined(hash=hash, part="tools", source=source, text=_body(tool), tokens=self.weights[hash]))
+        budget, count = self.budgets[0], self.history.window_count
         used = row.tokens if budget.unit == "tokens" else count
         free = None if budget.room is None else budget.room - used
         with_tools = any(ref in self.weights for ref in self.before)
-        overhead = PRIMING + (self.counted.counter.tools_overhead(self.counted.recording.tools) if with_tools else 0)
+        overhead = PRIMING + (self.counter.tools_overhead(self.tools) if with_tools else 0)
         return RequestSent(
             request=row.request,
             round=0,
@@ -181,29 +328,56 @@ class _Simulation:
             lint=row.lint,
         )  # fmt: skip
 
-    def _stable(self, refs: list[str]) -> int:
-        """Tokens of the longest prefix that this request shares with the one before."""
-        total, tokens, tools = 0, self.history.tokens, len(self.tools)
-        for at, (before, now) in enumerate(zip(self.before, refs, strict=False)):
-            if before != now:
-                break
-            total += self.weights[now] if at < tools and now in self.weights else tokens[now.partition("=")[0]]
-        return total
+
+def _body(tool: ToolDefinition) -> str:
+    body = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return json.dumps(body, ensure_ascii=False)
 
 
-def summary(policy: Policy, rows: Iterable[ReplayRequest]) -> PolicyRow:
+def written(writing: Generator[str, str, str], write: Callable[[str], str] | None = None) -> str:
+    """The summary that `write` makes out of what it is asked with; without one, the offline model."""
+    from ctxeng_cli.models.offline.digest import digest
+
+    try:
+        body = next(writing)
+        while True:
+            body = writing.send((write or digest)(body))
+    except StopIteration as end:
+        text: str = end.value
+        return text
+
+
+class Summary:
+    """What the requests of a recording come to under one policy, row after row."""
+
+    def __init__(self, one: Run) -> None:
+        self.row = PolicyRow(str(one), 0, 0, 0, 0, 0, 0, 0.0)
+        self._stable = 0
+
+    def add(self, row: Row) -> None:
+        was, new = self.row, row.request
+        self._stable += new.stable_prefix_tokens
+        tokens = was.input_tokens + new.tokens
+        self.row = replace(
+            was,
+            requests=was.requests + 1,
+            peak_tokens=max(was.peak_tokens, new.tokens),
+            input_tokens=tokens,
+            evicted_messages=was.evicted_messages + len(new.evicted),
+            summaries=was.summaries + new.summarized,
+            illegal_requests=was.illegal_requests + is_illegal(new.lint),
+            overflows=was.overflows + (new.overflow is not None),
+            stable_prefix_share=round(self._stable / tokens, 4) if tokens else 0.0,
+            label="summaries: simulated" if row.simulated else was.label,
+        )
+
+
+def summary(one: Run, rows: Iterable[Row]) -> PolicyRow:
     """What the requests of a recording come to under one policy."""
-    requests = peak = tokens = evicted = illegal = stable = overflows = 0
+    whole = Summary(one)
     for row in rows:
-        requests += 1
-        peak = max(peak, row.tokens)
-        tokens += row.tokens
-        evicted += len(row.evicted)
-        illegal += is_illegal(row.lint)
-        stable += row.stable_prefix_tokens
-        overflows += row.overflow is not None
-    share = round(stable / tokens, 4) if tokens else 0.0
-    return PolicyRow(str(policy), requests, peak, tokens, evicted, 0, illegal, share, overflows)
+        whole.add(row)
+    return whole.row
 
 
 def is_illegal(lint: Iterable[Finding]) -> bool:

@@ -14,6 +14,7 @@ from ctxeng_cli.core.errors import InputError
 from ctxeng_cli.core.events import (
     Entry,
     Event,
+    HookAnswered,
     MessageAdded,
     ModelAnswered,
     ModelDelta,
@@ -22,6 +23,7 @@ from ctxeng_cli.core.events import (
     SessionHealed,
     SessionOpened,
     SpecChanged,
+    SummaryMade,
     ToolCalled,
     ToolReturned,
     TurnCancelled,
@@ -202,6 +204,13 @@ class Board:
         self.unknown += 1
         return [Notice("info", f"event {entry.seq}: {event.name}, of a newer version; kept, not understood")]
 
+    def _summarized(self, entry: Entry, event: SummaryMade) -> list[Drawable]:
+        what = " ".join(event.messages) + (" and the summary before them" if event.absorbs else "")
+        if event.error is not None:
+            return [Notice("warning", f"no summary of {what}: {event.error}. Nothing was deleted for it.")]
+        cost = f", ${event.cost:,.4f}" if event.cost is not None else ""
+        return [Notice("info", f"{event.model} summarized {what} in {event.tokens:,} tokens, {event.duration_s:,.1f} s{cost}")]
+
     def _started(self, entry: Entry, event: TurnStarted) -> list[Drawable]:
         self._voices.pop(entry.agent, None)
         return []
@@ -229,6 +238,8 @@ _DRAW: dict[type[Event], Callable[[Board, Entry, Any], list[Drawable]]] = {
     TurnStarted: Board._started,
     MessageAdded: Board._message,
     RequestSent: Board._sent,
+    SummaryMade: Board._summarized,
+    HookAnswered: lambda board, entry, event: [Notice("info", f"{event.hook}: {event.function} answered {event.value}")],
     ModelDelta: Board._delta,
     ModelRetried: Board._retried,
     ModelAnswered: Board._answered,

@@ -171,6 +171,8 @@ def policies_table(rows: Iterable[PolicyRow]) -> RenderableType:
         "stable": lambda row: f"{row.stable_prefix_share:.0%}",
         "illegal": lambda row: row.illegal_requests,
     }
+    if any(row.summaries for row in kept):
+        numbers["summaries"] = lambda row: f"{row.summaries} simulated" if row.label else row.summaries
     if any(row.overflows for row in kept):
         numbers["overflows"] = lambda row: row.overflows
     return grid((*numbers, "policy"), [(*(of(row) for of in numbers.values()), row.policy) for row in kept], right=numbers)

@@ -90,7 +90,7 @@ def reason_text(reason: Reason) -> str:
 def edit_text(edit: Edit) -> str:
     """`evicted 2 messages, 240 tokens, by window.tokens: …`."""
     count = len(edit.messages)
-    messages = "1 message" if count == 1 else f"{count:,} messages"
+    messages = "1 message" if count == 1 else f"{count:,} messages" if count else "the summary"
     return f"{DONE.get(edit.op, edit.op)} {messages}, {edit.tokens:,} tokens, by {reason_text(edit.reason)}"
 
 
@@ -121,6 +121,7 @@ def answered_words(answered: Answered) -> list[str]:
     usage = answered.usage
     words = [f"{usage.input:,} in", f"{usage.output:,} out"]
     words += [f"{usage.cached:,} cached"] if usage.cached else []
+    words += [f"{usage.cache_write:,} written to the cache"] if usage.cache_write else []
     words += [f"${answered.cost:,.4f}"] if answered.cost is not None else []
     words += [f"{answered.duration_s:,.1f} s"]
     words += [f"answered by {answered.served}, another model than was asked for"] if answered.served else []

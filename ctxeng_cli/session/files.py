@@ -13,6 +13,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -172,6 +173,18 @@ class FileStore:
             with os.fdopen(handle, "w") as file:
                 json.dump({"pid": os.getpid(), "since": since}, file)
 
+    def keep(self, id: str, handle: str, text: str) -> None:
+        """Write a text that a session has offloaded into a file of its own, `ID.offloaded/HANDLE.txt`. Raises SessionError."""
+        folder = self.path(id).with_suffix(".offloaded")
+        path = folder / f"{handle}.txt"
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+            with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+                file.write(text.encode("utf-8", "surrogatepass"))
+        except OSError as error:
+            raise SessionError(f"can't write {path}: {(error.strerror or str(error)).lower()}") from None
+
     def ids(self) -> list[str]:
         """All sessions, the one written last first."""
         if not self.folder.is_dir():
@@ -220,6 +233,7 @@ class FileStore:
         """Remove a session. Raises UsageError when there is none, SessionError when somebody has it open."""
         self.read(id)
         log = self.open(id)
+        shutil.rmtree(self.path(id).with_suffix(".offloaded"), ignore_errors=True)
         log.close(discard=True)
 
 
@@ -229,6 +243,11 @@ def read_log(path: Path) -> Loaded:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"can't read {path}: {(error.strerror or str(error)).lower()}") from None
+    return parse_log(data)
+
+
+def parse_log(data: bytes) -> Loaded:
+    """A log out of its bytes."""
     loaded = Loaded([])
     lines = data.split(b"\n")
     for number, line in enumerate(lines):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from ctxeng_cli.core.codec import dumps, loads
-from ctxeng_cli.core.events import Entry, Event, MessageAdded, RequestSent, TurnFailed, TurnFinished, TurnStarted
+from ctxeng_cli.core.events import Entry, Event, MessageAdded, RequestSent, SummaryMade, TurnFailed, TurnFinished, TurnStarted
 from ctxeng_cli.core.history import State, fold
 from ctxeng_cli.core.ports import Observer
 from ctxeng_cli.core.redact import Redactor
@@ -30,6 +30,13 @@ class NoLines:
 
     def sync(self) -> None:
         pass
+
+
+def _stored(event: Event) -> Event:
+    """An event without the exact bodies that it carries for `--payload`: they can be built again."""
+    if isinstance(event, RequestSent) and event.payload:
+        return replace(event, payload=None)
+    return replace(event, payloads=()) if isinstance(event, SummaryMade) and event.payloads else event
 
 
 class Journal:
@@ -61,13 +68,10 @@ class Journal:
         if event.kind == "signal":
             state.seq = entry.seq
         else:
-            stored = (
-                replace(entry, event=replace(event, payload=None)) if isinstance(event, RequestSent) and event.payload else entry
-            )
-            line = dumps(stored)
+            line = dumps(replace(entry, event=_stored(event)))
             clean = self._redact(line)
             if clean != line:
-                entry = stored = loads(clean)
+                entry = loads(clean)
             self._lines.append(clean)
             state.apply(entry)
             if isinstance(event, TurnFinished | TurnFailed):

@@ -12,15 +12,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ctxeng_cli.agent import Agent, Outcome, Wires, take_turn
+from ctxeng_cli.agent import Agent, Outcome, Summarizer, Wires, limit_problem, take_turn
 from ctxeng_cli.agent.turn import close_turn
 from ctxeng_cli.assembly import check_agent, given_inputs, parse
 from ctxeng_cli.core.budget import Edit, Reason
-from ctxeng_cli.core.errors import Problem, SpecError, UsageError, nearest
-from ctxeng_cli.core.events import Entry, Event, SessionHealed, SessionOpened, SpecChanged, TurnStarted, WindowEdited
+from ctxeng_cli.core.errors import Problem, SpecError, ToolError, UsageError, nearest
+from ctxeng_cli.core.events import (
+    Entry,
+    Event,
+    SessionHealed,
+    SessionOpened,
+    SpecChanged,
+    SummaryMade,
+    TurnStarted,
+    WindowEdited,
+)
 from ctxeng_cli.core.history import RESTORED
 from ctxeng_cli.core.messages import number
-from ctxeng_cli.core.ports import Observer, Record, Tool
+from ctxeng_cli.core.ports import Model, Observer, Record, Tool
 from ctxeng_cli.core.redact import Redactor
 from ctxeng_cli.core.tokens import counter_for
 from ctxeng_cli.models.catalog import limits_of, model_for, window_problem
@@ -28,7 +37,9 @@ from ctxeng_cli.session.files import FileStore, Loaded, Log
 from ctxeng_cli.session.journal import Journal, NoLines
 from ctxeng_cli.spec import AgentSpec, ModelSpec, Policy, Project, load
 from ctxeng_cli.spec.load import model_problem
-from ctxeng_cli.tools import load_tools
+from ctxeng_cli.spec.policy import Summarize
+from ctxeng_cli.tools import load_function, load_tools
+from ctxeng_cli.window.summarize import PROMPT
 
 
 def now() -> str:
@@ -77,19 +88,52 @@ def wire(spec: AgentSpec, folder: str, environ: Mapping[str, str]) -> Agent:
         problems += error.problems
     limits = limits_of(spec.model)
     share = window_problem(spec)
-    problems += [share] if share else []
+    limit, wrong = _limit(spec, folder)
+    problems += [*([share] if share else []), *wrong]
     if problems:
         raise SpecError(problems)
+    model = model_for(spec.model, folder, environ)
     return Agent(
         spec=spec,
-        model=model_for(spec.model, folder, environ),
+        model=model,
         tools={tool.definition.name: tool for tool in tools},
-        counter=counter_for(spec.model.model),
+        counter=counter_for(spec.model.model, spec.image_tokens),
         system=parse(spec.system) if spec.system else None,
         user=parse(spec.user) if spec.user else None,
         context_window=limits.window,
         max_output=limits.output,
+        summarizer=summarizer_of(spec, folder, environ, model),
+        limit=limit,
     )
+
+
+def summarizer_of(spec: AgentSpec, folder: str, environ: Mapping[str, str], own: Model) -> Summarizer | None:
+    """Who writes the agent's summaries, where its window wants any: the model that the spec names, else the agent's `own`."""
+    if not any(isinstance(step, Summarize) for step in spec.policy.pipeline):
+        return None
+    model = spec.summarizer.model or spec.model
+    limits = limits_of(model)
+    instructions = spec.summarizer.prompt.text if spec.summarizer.prompt else PROMPT
+    reserve = min(limits.output or 1024, 1024)
+    room = (limits.window or SUMMARIZER_WINDOW) - reserve - counter_for(model.model).text(instructions) - 16
+    port = model_for(model, folder, environ) if spec.summarizer.model else own
+    return Summarizer(port, model.model, instructions, model.parameters, max(room, 256))
+
+
+SUMMARIZER_WINDOW = 8192
+"""What the window of a summarizer is taken to hold where that is not known, in tokens."""
+
+
+def _limit(spec: AgentSpec, folder: str) -> tuple[Callable[..., Any] | None, list[Problem]]:
+    """The function that answers the window's limit, and what is wrong with it."""
+    if spec.policy.kind != "python":
+        return None, []
+    try:
+        function = load_function(spec.policy.function, folder)
+    except ToolError as error:
+        return None, [Problem(f"memory.window: {error.message}", spec.place)]
+    wrong = limit_problem(function)
+    return function, [Problem(f"memory.window: {spec.policy.function}: {wrong}", spec.place)] if wrong else []
 
 
 @dataclass(slots=True)
@@ -167,6 +211,8 @@ class Session:
         history = self.wires.history(self.agent)
         reason = Reason("command.clear", None, history.window_tokens, self.journal.state.turn)
         edits = tuple(Edit("evict", tuple(e.ids), e.tokens, reason) for e in history.exchanges)
+        if history.summary is not None:
+            edits += (Edit("evict", (), history.summary_tokens, reason, history.summary),)
         if edits:
             self.wires.record(WindowEdited(edits=edits))
 
@@ -175,8 +221,9 @@ class Session:
         Raises UsageError for what is no ghost."""
         history = self.wires.history(self.agent)
         ghost = history.ghosts.get(id)
-        if ghost is None or ghost.op not in ("evict", "drop"):
-            ghosts = [name for name, gone in history.ghosts.items() if gone.op in ("evict", "drop")]
+        gone_for = ("evict", "drop", "summarize")
+        if ghost is None or ghost.op not in gone_for:
+            ghosts = [name for name, gone in history.ghosts.items() if gone.op in gone_for]
             have = f"; ghosts are {', '.join(ghosts[-12:])}" if ghosts else "; nothing has left the window"
             raise UsageError(f"{id} is in the window" if id in history.window() else f"there is no ghost {id}{have}")
         turn = history.turns[id]
@@ -199,8 +246,14 @@ class Session:
     def set_window(self, policy: Policy) -> None:
         """Another window policy from the next turn on; pins stay."""
         policy = replace(policy, pin=self.agent.spec.policy.pin)
+        spec = replace(self.agent.spec, policy=policy)
+        limit, wrong = _limit(spec, self.project.folder)
+        share = window_problem(spec)
+        if wrong or share:
+            raise UsageError("; ".join(problem.message for problem in [*wrong, *([share] if share else [])]))
         self.overrides.policy = policy
-        self.change(replace(self.agent, spec=replace(self.agent.spec, policy=policy), pins=None), self.project)
+        summarizer = summarizer_of(spec, self.project.folder, self.environ, self.agent.model)
+        self.change(replace(self.agent, spec=spec, pins=None, limit=limit, summarizer=summarizer), self.project)
 
     def close(self) -> None:
         """Let go of the log. A new session in which nothing was said leaves none."""
@@ -244,11 +297,14 @@ def open_session(
     log, loaded = _open_log(store, id or new_id(name), wait, waiting, look)
     id = id or (log.path.stem if log else "")
     try:
-        return _wired(agent, project, id, log, loaded, overrides, given or {}, environ, observers, clock, payload, file)
+        session = _wired(agent, project, id, log, loaded, overrides, given or {}, environ, observers, clock, payload, file)
     except BaseException:
         if log is not None:
             log.close()
         raise
+    if log is not None:
+        session.wires.keep_file = lambda handle, text: store.keep(session.id, handle, text)
+    return session
 
 
 def _open_log(store: FileStore, id: str, wait: bool, waiting: Callable[[str], None], look: bool) -> tuple[Log | None, Loaded]:
@@ -272,6 +328,8 @@ def _wired(
     journal.observers.append(start.append)
     wires = Wires(record, journal.state, clock, environ, time.monotonic, dry=log is None, payload=payload)
     wires.last_inputs = next((e.event.inputs for e in reversed(loaded.entries) if isinstance(e.event, TurnStarted)), {})
+    if log is None and agent.summarizer is not None:  # no model is asked for what is only looked at
+        agent.summarizer = replace(agent.summarizer, model=model_for(ModelSpec("offline"), "", {}), name="simulated")
     session = Session(id, agent, project, journal, wires, environ, given, log, overrides, not loaded.entries)
     session._stamps = _stamps(project)
     opened = journal.state.session
@@ -292,12 +350,24 @@ def _wired(
             _record_change(wires, dict(current.keys), agent)
         if current is not None:
             recount(agent, wires, current.tokenizer)
-        skip = getattr(agent.model, "skip", None)
-        if skip is not None:
-            skip(sum(1 for m in wires.history(agent).messages.values() if m.role == "assistant"))
+        _skip(agent, wires, loaded.entries)
     journal.observers.remove(start.append)
     session.start = start
     return session
+
+
+def _skip(agent: Agent, wires: Wires, entries: Iterable[Entry]) -> None:
+    """Let scripted models go on behind what they have said in the log."""
+    answers = sum(1 for m in wires.history(agent).messages.values() if m.role == "assistant")
+    written = sum(e.event.requests for e in entries if isinstance(e.event, SummaryMade))
+    said: list[tuple[Any, int]] = [(agent.model, answers)]
+    if agent.summarizer is not None:
+        shared = agent.summarizer.model is agent.model
+        said = [(agent.model, answers + written)] if shared else [*said, (agent.summarizer.model, written)]
+    for model, replies in said:
+        skip = getattr(model, "skip", None)
+        if skip is not None:
+            skip(replies)
 
 
 def _heal(session: Session, loaded: Loaded) -> None:

@@ -5,10 +5,10 @@ files; it imports nothing and starts nothing. Knows the core; knows no template 
 """
 
 from ctxeng_cli.spec.load import find, json_schema, load
-from ctxeng_cli.spec.model import AgentSpec, InputSpec, ModelSpec, Project, TextSource, ToolSpec
+from ctxeng_cli.spec.model import AgentSpec, InputSpec, ModelSpec, Project, SummarizerSpec, TextSource, ToolSpec
 from ctxeng_cli.spec.policy import Policy, parse_policy
 
 __all__ = [
-    "AgentSpec", "InputSpec", "ModelSpec", "Policy", "Project", "TextSource", "ToolSpec",
+    "AgentSpec", "InputSpec", "ModelSpec", "Policy", "Project", "SummarizerSpec", "TextSource", "ToolSpec",
     "find", "json_schema", "load", "parse_policy",
 ]  # fmt: skip

@@ -91,6 +91,16 @@ TEXT = Either(
     ),
 )
 
+
+def percent_problem(text: str) -> str | None:
+    digits = text.removesuffix("%")
+    return (
+        None
+        if digits.isascii() and digits.isdigit() and 0 < int(digits) <= 100
+        else f'expected a share such as "80%", found "{text}"'
+    )
+
+
 STEP = Record("a step of the pipeline", {
     "clear_tool_results": Key(Record("clear_tool_results", {
         "keep": Key(Number(whole=True, least=0), "The newest results, which stay; 3 unless said."),
@@ -101,7 +111,16 @@ STEP = Record("a step of the pipeline", {
         "tokens": Key(Number(whole=True, least=1), "What one result may have; 2000 unless said."),
         "round_tokens": Key(Number(whole=True, least=1), "What the results of one round may have together."),
     }), "Long tool results are shortened to head and tail."),
-    "offload": LATER, "summarize": LATER,
+    "offload": Key(Record("offload", {
+        "over_tokens": Key(Number(whole=True, least=1), "A longer result leaves the window; 2000 unless said."),
+        "preview_tokens": Key(Number(whole=True, least=1), "What of it stays; 200 unless said."),
+    }), "Long tool results leave for a file; a preview and a handle stay, and the tool read_offloaded reads the rest."),
+    "summarize": Key(Record("summarize", {
+        "keep_exchanges": Key(Number(whole=True, least=1), "The newest exchanges, which stay verbatim; 4 unless said."),
+        "model": Key(Str(empty=False), "Who writes the summary: a name under `models`, or a model string. The agent's own unless said."),
+        "prompt": Key(Str(empty=False), "A prompt file with the summarizer's instructions."),
+        "over": Key(Str(empty=False, check=percent_problem), 'The share of the window at which it begins, such as "80%"; when it is full unless said.'),
+    }), "Older exchanges give way to one summary."),
 })  # fmt: skip
 
 
@@ -113,7 +132,7 @@ def message_id_problem(text: str) -> str | None:
 
 PIN = Record("a pin", {"contains": Key(Str(empty=False), "Every message that holds this text stays.", required=True)})
 MEMORY = Record("memory", {
-    "window": Key(Str(empty=False), "A policy: unlimited, none, messages:20, tokens:6000."),
+    "window": Key(Str(empty=False), "A policy: unlimited, none, messages:20, tokens:6000, tokens:60%, python:module:function."),
     "unit": Key(Word(("exchange", "message")), "What leaves together: a question with all that answers it, or message by message."),
     "low_water": Key(Number(least=0.01, most=1), "Once the window is full, as much leaves as brings it down to this part: in batches."),
     "reserve": Key(Number(whole=True, least=0), "Tokens kept free for the answer."),
@@ -121,7 +140,7 @@ MEMORY = Record("memory", {
     "store": Key(Word(("file",), ("memory", "sqlite", "redis", "python")), "Where the log is kept."),
     "pipeline": Key(ListOf(STEP), "What is tried before anything is evicted, cheapest first, until the window fits."),
     "pin": Key(ListOf(Either(Str(empty=False, check=message_id_problem), PIN)), "Messages that stay whatever their age."),
-    "image_tokens": LATER,
+    "image_tokens": Key(Number(whole=True, least=0), "What an image counts; 1100 unless said."),
 }, {"type": "Write `window: messages:20` or `window: tokens:6000`.", "max_messages": "Write `window: messages:N`.",
     "max_tokens": "Write `window: tokens:N`.", "limit": "Write `window: messages:N` or `window: tokens:N`."})  # fmt: skip
 
@@ -150,7 +169,8 @@ AGENT = Record("an agent", {
     "memory": Key(Either(Word(("none",)), MEMORY), "What stays in the window."),
     "tools": Key(ListOf(TOOL), "What the model may call."),
     "tool_loop": Key(TOOL_LOOP, "Limits of the tool loop."),
-    **dict.fromkeys(("retrieval", "limits", "guardrails", "output", "transform", "context", "output_key", "compat"), LATER),
+    **dict.fromkeys(("retrieval", "limits", "guardrails", "output", "transform", "context", "output_key"), LATER),
+    "compat": Key(Word(("langchain4j",)), "Another framework's own window rules, quirks included."),
 }, FOREIGN_AGENT)  # fmt: skip
 
 ROOT = Record("the spec", {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,21 @@ import yaml
 
 from ctxeng_cli.core.errors import Place, Problem, SpecError, UsageError, nearest
 from ctxeng_cli.spec.keys import ROOT
-from ctxeng_cli.spec.model import AgentSpec, InputSpec, ModelSpec, Project, TextSource, ToolSpec
+from ctxeng_cli.spec.model import AgentSpec, InputSpec, ModelSpec, Project, SummarizerSpec, TextSource, ToolSpec
 from ctxeng_cli.spec.nodes import Document, compose
-from ctxeng_cli.spec.policy import CapResult, ClearResults, Pin, Policy, PolicyError, Step, parse_policy, with_option
+from ctxeng_cli.spec.policy import (
+    CapResult,
+    ClearResults,
+    Offload,
+    Pin,
+    Policy,
+    PolicyError,
+    Step,
+    Summarize,
+    compat_problem,
+    parse_policy,
+    with_option,
+)
 from ctxeng_cli.spec.values import coerce
 
 FILE = "agents.yaml"
@@ -148,6 +160,7 @@ class _Builder:
         model = self.models.get(text) or ModelSpec(self._model_string(text, node), place=self.document.place(node))
         inputs = tuple(self._input(n, i, k) for n, (i, k) in _value(read, "inputs", {}).items())
         loop: Read = _value(read, "tool_loop", {})
+        memory = _value(read, "memory", {})
         return AgentSpec(
             name=name,
             model=model,
@@ -159,6 +172,8 @@ class _Builder:
             policy=self._policy(read),
             tools=tuple(self._tools(read)),
             max_rounds=_value(loop, "max_rounds", 20),
+            summarizer=self._summarizer(read),
+            image_tokens=_value(memory, "image_tokens", 1100) if isinstance(memory, dict) else 1100,
             place=self.document.place(key),
         )
 
@@ -221,6 +236,8 @@ class _Builder:
                 policy = parse_policy(text)
             except PolicyError as error:
                 self.document.problem(at, error.message, error.offset + (1 if at.style else 0))
+            if policy.kind == "as-recorded":
+                self.document.problem(at, "as-recorded is a policy to replay with; a live window has no recording")
         for name in ("low_water", "unit", "reserve", "overflow"):
             if name in memory:
                 policy = self._option(policy, name, *memory[name])
@@ -228,14 +245,31 @@ class _Builder:
             policy = self._pipeline(policy, *memory["pipeline"])
         if "pin" in memory:
             pins, at = memory["pin"]
-            if policy.kind not in ("tokens", "messages"):
+            if policy.kind not in ("tokens", "messages", "python"):
                 self.document.problem(at, "pins belong to a window with a limit, for example `window: tokens:6000`")
             found = (Pin(item) if isinstance(item, str) else Pin(contains=_value(item, "contains")) for item in pins)
             policy = replace(policy, pin=tuple(found))
+        if "compat" in read:
+            policy = replace(policy, compat=read["compat"][0])
+            wrong = compat_problem(policy)
+            if wrong:
+                self.document.problem(read["compat"][1], wrong)
         return policy
 
+    def _summarizer(self, read: Read) -> SummarizerSpec:
+        """The model and the prompt that the step `summarize` names."""
+        memory = _value(read, "memory", {})
+        steps: Sequence[Read] = _value(memory, "pipeline", ()) if isinstance(memory, dict) else ()
+        options: Read = next((_value(step, "summarize") for step in steps if "summarize" in step), {})
+        model = None
+        if "model" in options:
+            text, node = options["model"]
+            model = self.models.get(text) or ModelSpec(self._model_string(text, node), place=self.document.place(node))
+        return SummarizerSpec(model, self._file(*options["prompt"]) if "prompt" in options else None)
+
     def _pipeline(self, policy: Policy, read: Sequence[Read], node: yaml.Node) -> Policy:
-        if policy.kind != "tokens":
+        others = any(name != "summarize" for item in read for name in item)
+        if policy.kind not in ("tokens", "python") and (others or policy.kind != "messages"):
             self.document.problem(node, "a pipeline belongs to a window of tokens: a shorter message is still a message")
         if policy.pipeline:
             self.document.problem(node, "steps stand in `window` too; keep one of them")
@@ -243,7 +277,9 @@ class _Builder:
         for item in read:
             for name, (options, _) in item.items():
                 values = {key: value for key, (value, _) in options.items()}
-                steps.append(ClearResults(**values) if name == "clear_tool_results" else CapResult(**values))
+                if name == "summarize" and "over" in values:
+                    values["over"] = int(values["over"].removesuffix("%"))
+                steps.append(_STEPS[name](**values))
         if len({type(step) for step in steps}) < len(steps) or any(len(item) > 1 for item in read):
             self.document.problem(node, "each step stands once, on a line of its own: `- cap_result: {tokens: 2000}`")
         return replace(policy, pipeline=tuple(steps))
@@ -269,6 +305,11 @@ class _Builder:
             elif not self.document.problems:
                 self.document.problem(read["tools"][1], "a tool needs its source, for example `python: app.tools:get_weather`")
         return tools
+
+
+_STEPS: dict[str, Callable[..., Step]] = {
+    "clear_tool_results": ClearResults, "cap_result": CapResult, "offload": Offload, "summarize": Summarize,
+}  # fmt: skip
 
 
 def _shown(spec_file: str, name: str) -> str:

@@ -82,6 +82,14 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class SummarizerSpec:
+    """Who writes an agent's summaries, and by which instructions; None for what is not said."""
+
+    model: ModelSpec | None = None
+    prompt: TextSource | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AgentSpec:
     """One agent, defaults merged in."""
 
@@ -95,17 +103,20 @@ class AgentSpec:
     policy: Policy = Policy()
     tools: tuple[ToolSpec, ...] = ()
     max_rounds: int = 20
+    summarizer: SummarizerSpec = SummarizerSpec()
+    image_tokens: int = 1100
     place: Place | None = None
 
     def digest(self) -> dict[str, str]:
         """What can change between two turns, key by key, short: prompts as hashes. Two specs compare by it."""
-        hashed = {"system": self.system, "user": self.user}
+        hashed = {"system": self.system, "user": self.user, "memory.summarize.prompt": self.summarizer.prompt}
         keys = {
             "model": self.model.model,
             "model.parameters": canonical(self.model.parameters).decode(),
             "model.api_base": self.model.api_base or "",
             "memory": str(self.policy),
             "memory.pipeline": ", ".join(map(repr, self.policy.pipeline)),
+            "memory.image_tokens": str(self.image_tokens),
             "memory.pin": ", ".join(map(repr, self.policy.pin)),
             "inputs": canonical([[i.name, i.type, str(i.default), i.required] for i in self.inputs]).decode(),
             "env": ", ".join(self.env),

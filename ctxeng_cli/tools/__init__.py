@@ -3,6 +3,6 @@
 Knows the spec and the core. Commands, MCP servers and agents as tools are still to come.
 """
 
-from ctxeng_cli.tools.python import PythonTool, load_tools
+from ctxeng_cli.tools.python import PythonTool, load_function, load_tools
 
-__all__ = ["PythonTool", "load_tools"]
+__all__ = ["PythonTool", "load_function", "load_tools"]

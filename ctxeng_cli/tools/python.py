@@ -86,13 +86,11 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
 
 def load_tools(specs: Sequence[ToolSpec], folder: str) -> tuple[PythonTool, ...]:
     """Import the functions that the spec names, from its folder first. Raises SpecError with the place of each that fails."""
-    if specs and folder not in sys.path:
-        sys.path.insert(0, folder or ".")
     tools: dict[str, PythonTool] = {}
     problems: list[Problem] = []
     for spec in specs:
         try:
-            tool = PythonTool(_function(spec.python), spec.timeout_s)
+            tool = PythonTool(load_function(spec.python, folder), spec.timeout_s)
         except ToolError as error:
             problems.append(Problem(error.message, spec.place))
             continue
@@ -104,7 +102,10 @@ def load_tools(specs: Sequence[ToolSpec], folder: str) -> tuple[PythonTool, ...]
     return tuple(tools.values())
 
 
-def _function(path: str) -> Callable[..., Any]:
+def load_function(path: str, folder: str) -> Callable[..., Any]:
+    """The function that `module:function` names, from a folder first. Raises ToolError."""
+    if folder not in sys.path:
+        sys.path.insert(0, folder or ".")
     module_name, _, name = path.partition(":")
     try:
         module = importlib.import_module(module_name)

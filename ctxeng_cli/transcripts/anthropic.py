@@ -13,7 +13,7 @@ from typing import Any
 from ctxeng_cli.core.errors import InputError
 from ctxeng_cli.core.messages import Block, Image, Message, Text, Thinking, ToolCall
 from ctxeng_cli.core.request import ToolDefinition
-from ctxeng_cli.transcripts.recording import Recording, asked_before_answers, numbered
+from ctxeng_cli.transcripts.recording import Recording, recorded
 
 _KINDS = {"tool_use", "tool_result", "thinking", "redacted_thinking"}
 
@@ -29,16 +29,9 @@ def recording(body: Mapping[str, Any]) -> Recording:
     """A request as a recording. Raises InputError with the place of what is no message."""
     found = [message for number, item in enumerate(body["messages"], 1) for message in _messages(item, number)]
     system = _system(body.get("system"))
-    messages = numbered([*([system] if system else []), *found])
-    asked, pending = asked_before_answers(messages)
+    messages = [*([system] if system else []), *found]
     tools = tuple(_tool(item, number) for number, item in enumerate(_listed(body.get("tools") or (), "tools"), 1))
-    notes = [] if system else ["no system message is recorded"]
-    if not tools and any(message.tool_calls for message in messages):
-        notes.append("no tool definitions are recorded, so none are counted")
-    kept = sum(bool(message.extra) for message in messages)
-    if kept:
-        notes.append(f"{kept} messages hold fields that are kept and not understood")
-    return Recording("anthropic", messages, asked, pending, tools, str(body.get("model") or ""), tuple(notes))
+    return recorded("anthropic", messages, tools=tools, model=str(body.get("model") or ""), provider="anthropic")
 
 
 def _system(value: Any) -> Message | None:

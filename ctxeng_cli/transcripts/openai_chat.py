@@ -9,7 +9,7 @@ from typing import Any
 from ctxeng_cli.core.errors import InputError
 from ctxeng_cli.core.messages import Block, Image, Message, Role, Text, ToolCall
 from ctxeng_cli.core.request import ToolDefinition
-from ctxeng_cli.transcripts.recording import Recording, asked_before_answers, numbered
+from ctxeng_cli.transcripts.recording import Recording, recorded
 
 ROLES: dict[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool", "function": "tool",
@@ -24,16 +24,9 @@ def is_message(body: Any) -> bool:
 
 def recording(body: Mapping[str, Any]) -> Recording:
     """A request, or a list of messages as `{"messages": […]}`. Raises InputError with the place of what is no message."""
-    messages = numbered(message(item, number) for number, item in enumerate(_listed(body["messages"], "messages"), 1))
-    asked, pending = asked_before_answers(messages)
+    messages = [message(item, number) for number, item in enumerate(_listed(body["messages"], "messages"), 1)]
     tools = tuple(tool(item, number) for number, item in enumerate(_listed(body.get("tools") or (), "tools"), 1))
-    notes = [] if any(m.role == "system" for m in messages) else ["no system message is recorded"]
-    if not tools and any(m.tool_calls for m in messages):
-        notes.append("no tool definitions are recorded, so none are counted")
-    kept = sum(bool(m.extra) for m in messages)
-    if kept:
-        notes.append(f"{kept} messages hold fields that are kept and not understood")
-    return Recording("openai-chat", messages, asked, pending, tools, str(body.get("model") or ""), tuple(notes))
+    return recorded("openai-chat", messages, tools=tools, model=str(body.get("model") or ""))
 
 
 def message(body: Any, number: int) -> Message:

@@ -1,40 +1,113 @@
-"""What an importer yields."""
+"""What an importer yields: a conversation as a stream of messages, and of the places where a model was asked.
+
+A recording may be read as often as one likes; each time the file is read anew, line by line where its format has lines,
+so that a long one needs little memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 
+from ctxeng_cli.core.events import HookAnswered, PartDefined, SummaryMade, WindowEdited
 from ctxeng_cli.core.messages import Message
 from ctxeng_cli.core.request import ToolDefinition
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
-    """A recorded conversation. Message ids are `m1`, `m2`, … in its order.
+class Asked:
+    """A model was asked here. `tools` are those of the request where they differ from the recording's; `pending`: the
+    recording holds no answer to it."""
 
-    `asked` says where a model was asked: the number of messages that stood before each request. `pending` marks the last
-    request as one that the recording holds no answer to.
-    """
+    pending: bool = False
+    tools: tuple[ToolDefinition, ...] | None = None
+
+
+Item = Message | Asked | SummaryMade | HookAnswered | WindowEdited | PartDefined
+"""Messages have the ids `m1`, `m2`, … in their order. Events stand in recordings of our own sessions: what was answered
+from outside, and what left the window by which rule."""
+
+
+@dataclass(slots=True)
+class Recording:
+    """A recorded conversation; iterating over it reads it. The counts and the notes are whole once it was read to its end."""
 
     format: str
-    messages: tuple[Message, ...]
-    asked: tuple[int, ...]
-    pending: bool = False
+    source: Callable[[Recording], Iterable[Item]]
     tools: tuple[ToolDefinition, ...] = ()
     model: str = ""
-    notes: tuple[str, ...] = ()
+    provider: str = "openai"
+    """Whose protocol rules it follows."""
+    counts: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
     """What the format does not say, and what was not understood."""
 
+    def __iter__(self) -> Iterator[Item]:
+        self.counts, self.notes = {"messages": 0, "requests": 0, "kept": 0, "calls": 0, "system": 0}, []
+        counts = self.counts
+        for item in self.source(self):
+            if isinstance(item, Message):
+                counts["messages"] += 1
+                counts["kept"] += bool(item.extra)
+                counts["calls"] += bool(item.tool_calls)
+                counts["system"] += item.role == "system"
+            elif isinstance(item, Asked):
+                counts["requests"] += 1
+            yield item
+        self.notes = [*self._lacks(), *self.notes]
 
-def numbered(messages: Iterable[Message]) -> tuple[Message, ...]:
+    def _lacks(self) -> Iterator[str]:
+        if self.format == "ctxeng":
+            return
+        if not self.counts["system"]:
+            yield "no system message is recorded"
+        if not self.tools and self.counts["calls"]:
+            yield "no tool definitions are recorded, so none are counted"
+        if self.counts["kept"]:
+            yield f"{self.counts['kept']} messages hold fields that are kept and not understood"
+
+    # -- the whole of it at once, for short ones --
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return tuple(item for item in self if isinstance(item, Message))
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """How many messages stood before each request."""
+        found: list[int] = []
+        count = 0
+        for item in self:
+            count += isinstance(item, Message)
+            if isinstance(item, Asked):
+                found.append(count)
+        return tuple(found)
+
+    @property
+    def pending(self) -> bool:
+        """Whether the recording holds no answer to its last request."""
+        return sum(isinstance(item, Asked) and item.pending for item in self) > 0
+
+
+def numbered(messages: Iterable[Message]) -> Iterator[Message]:
     """The messages with ids in their order."""
-    return tuple(message.with_id(f"m{number}") for number, message in enumerate(messages, 1))
+    return (message.with_id(f"m{number}") for number, message in enumerate(messages, 1))
 
 
-def asked_before_answers(messages: tuple[Message, ...]) -> tuple[tuple[int, ...], bool]:
+def asked_before_answers(messages: Iterable[Message]) -> Iterator[Item]:
     """Where a bare list of messages implies requests: one before each assistant message, and one more where it ends with a
     question or with tool results (SPEC 8)."""
-    asked = [at for at, message in enumerate(messages) if message.role == "assistant" and at > 0]
-    pending = bool(messages) and messages[-1].role in ("user", "tool")
-    return (*asked, *((len(messages),) if pending else ())), pending
+    last: Message | None = None
+    for message in messages:
+        if message.role == "assistant" and last is not None:
+            yield Asked()
+        yield message
+        last = message
+    if last is not None and last.role in ("user", "tool"):
+        yield Asked(pending=True)
+
+
+def recorded(format: str, messages: Iterable[Message], **known: object) -> Recording:
+    """A recording of messages that are there already, asked as a bare list is."""
+    kept = tuple(numbered(messages))
+    return Recording(format, lambda _: asked_before_answers(kept), **known)  # type: ignore[arg-type]

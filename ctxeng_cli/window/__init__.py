@@ -6,22 +6,28 @@ exchange only whole rounds. Knows the core and policies; knows no agent and no l
 
 from ctxeng_cli.window.cap import Rewritten, cap, newest_results
 from ctxeng_cli.window.fit import budget_of, budgets_of, fit, overflow, squeeze, start
-from ctxeng_cli.window.hold import Held, Hold
+from ctxeng_cli.window.hold import Held, Hold, Holding, held
 from ctxeng_cli.window.pins import Pins
 from ctxeng_cli.window.pipeline import apply_step
+from ctxeng_cli.window.shown import shown
+from ctxeng_cli.window.summarize import Wanted
 
 __all__ = [
     "Held",
     "Hold",
+    "Holding",
     "Pins",
     "Rewritten",
+    "Wanted",
     "apply_step",
     "budget_of",
     "budgets_of",
     "cap",
     "fit",
+    "held",
     "newest_results",
     "overflow",
+    "shown",
     "squeeze",
     "start",
 ]

@@ -75,18 +75,25 @@ def cap_step(history: History, step: CapResult, over: int, count: Callable[[str]
 
 def _capped(history: History, id: str, room: int, frame: int, count: Callable[[str], int], reason: Reason) -> Rewritten | None:
     """A message with as much of its head and tail as fits into `room`; None where that saves nothing."""
-    text = _head_and_tail(history.messages[id].text, id, room, count)
+
+    def notice(left: int, all: int) -> str:
+        return f"[… {left:,} of {all:,} characters left out to fit the window; all of it is in the log as {id} …]"
+
+    text = head_and_tail(history.messages[id].text, room, count, notice)
     after = count(text) + frame
     return None if after >= history.tokens[id] else Rewritten(text, Edit("cap", (id,), after, reason, text_hash(text)))
 
 
-def _head_and_tail(text: str, id: str, room: int, count: Callable[[str], int]) -> str:
-    """The longest head (two thirds) and tail (one third) that fit into `room` tokens, found by halving."""
-    low, high, best = 0, len(text), _cut(text, 0, id)
+def head_and_tail(text: str, room: int, count: Callable[[str], int], notice: Callable[[int, int], str]) -> str:
+    """The longest head (two thirds) and tail (one third) that fit into `room` tokens with a notice, found by halving.
+
+    `notice` says that so many of so many characters are left out.
+    """
+    low, high, best = 0, len(text), _cut(text, 0, notice)
     high = min(high, room * 8)
     while low <= high:
         middle = (low + high) // 2
-        candidate = _cut(text, middle, id)
+        candidate = _cut(text, middle, notice)
         if count(candidate) <= room:
             low, best = middle + 1, candidate
         else:
@@ -94,7 +101,7 @@ def _head_and_tail(text: str, id: str, room: int, count: Callable[[str], int]) -
     return best
 
 
-def _cut(text: str, keep: int, id: str) -> str:
+def _cut(text: str, keep: int, notice: Callable[[int, int], str]) -> str:
     head, tail = keep * 2 // 3, keep - keep * 2 // 3
-    notice = f"[… {len(text) - keep:,} of {len(text):,} characters left out to fit the window; all of it is in the log as {id} …]"
-    return "\n".join(piece for piece in (text[:head], notice, text[len(text) - tail :] if tail else "") if piece)
+    left = notice(len(text) - keep, len(text))
+    return "\n".join(piece for piece in (text[:head], left, text[len(text) - tail :] if tail else "") if piece)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ctxeng_cli.core.budget import Budget, Edit, Reason
 from ctxeng_cli.core.errors import Overflow
@@ -67,8 +67,8 @@ def fit(history: History, budget: Budget, *, fixed: int, turn: int, pinned: Cont
     """Answer the edits that bring the window under its budget; the running exchange is the newest one.
 
     Kept, in this order: the system message, pins, the running question, its newest round. Whole exchanges leave, oldest
-    first; then whole rounds of the running one. A call never leaves without all its results, and a round that still
-    waits for one never leaves.
+    first; then whole rounds of the running one; then the summary of what came before. A call never leaves without all its
+    results, and a round that still waits for one never leaves.
 
     `fixed` is what is sent besides the window (tool definitions, overhead), in tokens. Costs what leaves and the rounds
     of the running exchange. Raises Overflow when what must be kept does not fit; it names the part and its size.
@@ -95,7 +95,7 @@ def squeeze(
         if measure.total <= (budget.low or 0):
             break
         edits.append(edit)
-        measure.less(edit.tokens, len(edit.messages))
+        measure.less(edit.tokens, len(edit.messages) or 1)
     return tuple(edits), max(0, measure.total - room)
 
 
@@ -121,6 +121,8 @@ def _leaving(history: History, budget: Budget, room: int, measure: _Measure, tur
         for round in history.exchanges[-1].rounds[:-1]:
             if not round.open and not any(id in pinned for id in round.ids):
                 yield out(tuple(round.ids))
+    if history.summary is not None:  # it stands for much, and weighs little
+        yield replace(out(()), tokens=history.summary_tokens, text=history.summary)
 
 
 def _units(exchange: Exchange) -> Iterator[tuple[str, ...]]:

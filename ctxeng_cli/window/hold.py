@@ -6,17 +6,18 @@ It decides and applies: each decision is handed to `record`, which folds it into
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Generator, Sequence
 from dataclasses import dataclass
 
 from ctxeng_cli.core.budget import Budget, Edit, Reason
 from ctxeng_cli.core.events import Event, PartDefined, Source, WindowEdited
 from ctxeng_cli.core.history import History
-from ctxeng_cli.spec.policy import Policy
+from ctxeng_cli.spec.policy import Policy, Summarize
 from ctxeng_cli.window.cap import Rewritten, cap, newest_results
 from ctxeng_cli.window.fit import overflow, squeeze
 from ctxeng_cli.window.pins import Pins
 from ctxeng_cli.window.pipeline import apply_step
+from ctxeng_cli.window.summarize import Fetch, Wanted, absorbed
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,21 @@ class Held:
 
     evicted: int
     over: int
+
+
+Holding = Generator[Wanted, str | None, Held]
+"""A window being held: yields the summaries that it wants, is sent the hash of each or None, and returns how it went."""
+
+
+def held(holding: Holding, fetch: Callable[[Wanted], str | None]) -> Held:
+    """Run it to its end, with summaries from a plain function."""
+    try:
+        wanted = next(holding)
+        while True:
+            wanted = holding.send(fetch(wanted))
+    except StopIteration as end:
+        result: Held = end.value
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +55,13 @@ class Hold:
     turn: int
     pins: Pins
 
-    def under(self, budget: Budget, *, fixed: int, first: bool) -> Held:
-        """Bring the window under a budget. `fixed` is what is sent besides it; `first` says that no tool has run in this turn.
+    def under(self, budget: Budget, *, fixed: int, first: bool) -> Holding:
+        """Bring the window under a budget; `held` runs this to its end. `fixed` is what is sent besides it; `first` says that
+        no tool has run in this turn.
 
         Raises Overflow before the first request of a turn where the policy says so, with nothing evicted.
         """
-        self._pipeline(budget, fixed)
+        yield from self._pipeline(budget, fixed)
         edits, over = self._squeeze(budget, fixed)
         fate = self.policy.overflow if first else "truncate"
         if over and fate == "error":
@@ -61,15 +78,34 @@ class Hold:
     def _squeeze(self, budget: Budget, fixed: int) -> tuple[tuple[Edit, ...], int]:
         return squeeze(self.history, budget, fixed=fixed, turn=self.turn, pinned=self.pins.of(self.history))
 
-    def _pipeline(self, budget: Budget, fixed: int) -> None:
+    def _pipeline(self, budget: Budget, fixed: int) -> Fetch:
         """What the policy tries before anything is evicted, step by step, once the window is full."""
         room, low = budget.room, budget.low
-        if budget.unit != "tokens" or room is None or low is None or self.history.window_tokens + fixed <= room:
+        if room is None or low is None or not self.policy.pipeline:
             return
+        full = self._measured(budget, fixed) > room
         for step in self.policy.pipeline:
-            over = self.history.window_tokens + fixed - low
-            if over > 0:
+            over = self._measured(budget, fixed) - low
+            if isinstance(step, Summarize):
+                limit = room * step.over // 100
+                if (full and over > 0) or self._measured(budget, fixed) > limit:
+                    yield from self._summarize(budget, step, fixed, min(limit, room))
+            elif full and over > 0 and budget.unit == "tokens":
                 self._rewrite(apply_step(self.history, step, over, self.count, limit=low, turn=self.turn), "tool_result")
+
+    def _measured(self, budget: Budget, fixed: int) -> int:
+        return self.history.window_tokens + fixed if budget.unit == "tokens" else self.history.window_count
+
+    def _summarize(self, budget: Budget, step: Summarize, fixed: int, limit: int) -> Fetch:
+        """Ask for a summary of the older exchanges, and put it in their place when there is one."""
+        ids = absorbed(self.history, step, self.pins.of(self.history))
+        if not ids:
+            return
+        hash = yield Wanted(ids, self.history.summary)
+        if hash is not None:
+            reason = Reason("summarize", limit, self._measured(budget, fixed), self.turn)
+            tokens = sum(self.history.tokens[id] for id in ids)
+            self.record(WindowEdited(edits=(Edit("summarize", ids, tokens, reason, hash),)))
 
     def _shorten(self, budget: Budget, over: int, first: bool) -> None:
         """Shorten what is new in the window: the question before a turn's first request, results afterwards."""

@@ -56,6 +56,8 @@ def _event(kind: str) -> st.SearchStrategy[Event]:
         "payload": st.none() | st.dictionaries(TEXTS, JSONS, min_size=1, max_size=2),
         "window": st.lists(IDS, max_size=4).map(tuple),
         "parts": st.lists(IDS, max_size=4).map(tuple),
+        "messages": st.lists(IDS, max_size=4).map(tuple),
+        "payloads": st.lists(st.dictionaries(TEXTS, JSONS, min_size=1, max_size=2), max_size=2).map(tuple),
         "value": JSONS.filter(lambda value: value not in (False, [], {})),  # an empty value is left out, as no value is
     }
     cls = EVENTS[kind]

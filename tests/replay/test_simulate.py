@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxeng_cli.core.events import ReplayRequest, RequestSent
+from ctxeng_cli.core.events import PolicyRow, ReplayRequest, RequestSent
 from ctxeng_cli.core.messages import expand
 from ctxeng_cli.core.tokens import counter_for
-from ctxeng_cli.replay import counted, simulate, summary
+from ctxeng_cli.replay import Run, simulate, summary
 from ctxeng_cli.session import FileStore, open_session
 from ctxeng_cli.session.files import read_log
 from ctxeng_cli.session.open import Overrides
 from ctxeng_cli.spec import load, parse_policy
 from ctxeng_cli.transcripts import Recording, read
+from ctxeng_cli.transcripts.recording import recorded
 from tests.commands import ROOT, Ran, ctxeng
 from tests.contract import assert_context, events
 from tests.notation import message
@@ -30,19 +31,26 @@ PROJECT = load(ROOT / "agents.yaml")
 
 
 def rows(recording: Recording, policy: str) -> list[ReplayRequest]:
-    return [row for _, row in simulate(counted(recording, counter_for(recording.model)), parse_policy(policy))]
+    run = Run(parse_policy(policy))
+    return [row.request for row in simulate(recording, (run,), counter_for(recording.model))]
+
+
+def whole_of(recording: Recording, policy: str) -> PolicyRow:
+    run = Run(parse_policy(policy))
+    return summary(run, simulate(recording, (run,), counter_for(recording.model)))
 
 
 @pytest.mark.parametrize(
     "policy",
     ["unlimited", "none", "messages:6", "messages:6,unit=message", "tokens:1300", "tokens:1300,low_water=0.8",
-     "tokens:1300,clear_tool_results=1", "tokens:1250,cap_result=50,unit=message"],
+     "tokens:1300,clear_tool_results=1", "tokens:1250,cap_result=50,unit=message", "tokens:1300,summarize=1",
+     "messages:6,summarize=2", "tokens:1400,offload=40,summarize=1"],
 )  # fmt: skip
 @pytest.mark.parametrize("name", PROJECT.agents)
 def test_a_session_under_its_own_policy_gives_the_windows_that_were_sent(tmp_path: Path, name: str, policy: str) -> None:
     """The law that makes a replay worth anything: what it shows is what a live session does."""
     if name == "analyst":  # its tools alone take a thousand
-        policy = policy.replace("1250", "1600").replace("1300", "1650")
+        policy = policy.replace("1250", "1600").replace("1300", "1650").replace("1400", "1750")
     store = FileStore(tmp_path)
     session = open_session(PROJECT, name, store=store, id="s", environ={}, overrides=Overrides(policy=parse_policy(policy)))
     for question in TALKS[name]:
@@ -59,14 +67,13 @@ def test_a_session_under_its_own_policy_gives_the_windows_that_were_sent(tmp_pat
 
 def talk(line: str) -> Recording:
     """A conversation in the notation of the window tests."""
-    messages = tuple(message(word, number) for number, word in enumerate(line.split(), 1))
-    asked = [at for at, m in enumerate(messages) if m.role == "assistant" and at > 0]
-    return Recording("notation", messages, (*asked, len(messages)), True)
+    return recorded("notation", [message(word, number) for number, word in enumerate(line.split(), 1)])
 
 
 POLICIES = st.sampled_from(
     ["unlimited", "none", "messages:4", "messages:5,unit=message", "tokens:40", "tokens:60,low_water=0.5",
-     "tokens:40,overflow=keep,unit=message", "tokens:50,clear_tool_results=0", "tokens:45,overflow=truncate"]
+     "tokens:40,overflow=keep,unit=message", "tokens:50,clear_tool_results=0", "tokens:45,overflow=truncate",
+     "tokens:90,summarize=1", "messages:5,summarize=1", "messages:6,summarize=2,low_water=0.5", "tokens:400,offload=5"]
 )  # fmt: skip
 
 
@@ -95,8 +102,8 @@ def test_below_the_budget_the_window_is_the_recording(line: str) -> None:
 
 
 def test_a_summary_is_the_sum_of_its_requests() -> None:
-    found = rows(talk("s u1 a1 u2 a2[x,y] x y a3 u3"), "tokens:40")
-    whole = summary(parse_policy("tokens:40"), found)
+    recording = talk("s u1 a1 u2 a2[x,y] x y a3 u3")
+    found, whole = rows(recording, "tokens:40"), whole_of(recording, "tokens:40")
     assert whole.requests == 4
     assert whole.peak_tokens == max(row.tokens for row in found)
     assert whole.input_tokens == sum(row.tokens for row in found)
@@ -106,9 +113,7 @@ def test_a_summary_is_the_sum_of_its_requests() -> None:
 
 def test_batches_keep_the_prefix_between_them() -> None:
     recording = talk("s " + " ".join(f"u{n} a{n}" for n in range(60)) + " u60")
-    slide, batch = (
-        summary(parse_policy(policy), rows(recording, policy)) for policy in ("tokens:100", "tokens:100,low_water=0.5")
-    )
+    slide, batch = (whole_of(recording, policy) for policy in ("tokens:100", "tokens:100,low_water=0.5"))
     assert batch.stable_prefix_share > slide.stable_prefix_share + 0.2
 
 
@@ -136,13 +141,13 @@ def folder(tmp_path: Path) -> Path:
 def test_a_recording_is_compared_under_policies_as_json(folder: Path) -> None:
     ran = run(folder, "t.json", "--policy", "tokens:150", "--policy", "messages:5", "--json")
     *requests, last = events(ran.out)
-    assert [(r["policy"], r["request"]) for r in requests] == [(p, n) for p in ("tokens:150", "messages:5") for n in range(1, 8)]
+    assert [(r["policy"], r["request"]) for r in requests] == [(p, n) for n in range(1, 8) for p in ("tokens:150", "messages:5")]
     assert last["type"] == "replay.summary"
     assert [row["policy"] for row in last["policies"]] == ["tokens:150", "messages:5"]
     assert all(row["illegal_requests"] == 0 for row in last["policies"])
-    assert requests[6]["pending"] is True
-    assert requests[6]["window"][0] == "m1"
-    assert requests[6]["window"][-1] == "m14"
+    assert requests[-1]["pending"] is True
+    assert requests[-1]["window"][0] == "m1"
+    assert requests[-1]["window"][-1] == "m14"
     assert "t.json: openai-chat, 14 messages, 7 requests" in ran.err
 
 
@@ -152,7 +157,7 @@ def test_a_recording_is_shown_as_tables(folder: Path) -> None:
     assert "pending" in one
     both = run(folder, "t.json", "--policy", "tokens:150", "--policy", "none").out
     assert len(both.splitlines()) == 3
-    assert run(folder, "t.json").out.startswith("unlimited\n")
+    assert run(folder, "t.json").out.startswith("as-recorded\n")
     (line,) = [line for line in run(folder, "t.json", "--request", "3").out.splitlines() if line.strip().startswith("3 ")]
     assert line
 

@@ -145,7 +145,8 @@ MISTAKES = [
     (A + "instructions: Hi.", "4:5", "called `system` here"),
     (A + "system: Hi.\n    system: Ho.", "5:5", 'key "system" stands here for the second time'),
     (A + "retrieval: {files: []}", "4:5", '"retrieval" is not built yet'),
-    (A + "compat: langchain4j", "4:5", '"compat" is not built yet'),
+    (A + "compat: langchain4j", "4:13", "takes messages:N or tokens:N"),
+    (A + "compat: spring", "4:13", "expected one of langchain4j"),
     (A + "system: [Hi.]", "4:13", "found a list"),
     (A + "system:", "4:12", "found nothing"),
     (A + "env: REGION", "4:10", "expected a list"),
@@ -175,14 +176,19 @@ MISTAKES = [
     (A + "memory: {window: token:60}", "4:22", 'Did you mean "tokens:60"'),
     (A + "memory: {window: tokens:many}", "4:29", 'needs a whole number, not "many"'),
     (A + 'memory: {window: "messages:0"}', "4:32", "greater than zero"),
-    (A + "memory: {window: python:a:b}", "4:22", "not built yet"),
+    (A + "memory: {window: python:a}", "4:29", "expected python:module:function"),
+    (A + "memory: {window: as-recorded}", "4:22", "a live window has no recording"),
     (A + "memory: {window: tokens:180%}", "4:29", "more than the model has"),
     (A + "memory: {window: messages:4, low_water: 7}", "4:45", "of 0.01 or more and 1 or less"),
     (A + "memory: {unit: message}", "4:20", "unit belongs to a window with a limit"),
     (A + "memory: {window: messages:4, unit: mesage}", "4:40", 'Did you mean "message"'),
     (A + 'memory: {window: "messages:4,unit=message", unit: exchange}', "4:55", "unit stands in `window` too"),
-    (A + "memory: {window: messages:4, pipeline: []}", "4:44", "a pipeline belongs to a window of tokens"),
-    (A + "memory: {window: tokens:400, pipeline: [{offload: {}}]}", "4:46", '"offload" is not built yet'),
+    (A + "memory: {window: unlimited, pipeline: []}", "4:43", "a pipeline belongs to a window of tokens"),
+    (A + "memory: {window: messages:4, pipeline: [{offload: {}}]}", "4:44", "a pipeline belongs to a window of tokens"),
+    (A + "memory: {window: tokens:400, pipeline: [{offload: {over_tokens: 0}}]}", "4:69", "of 1 or more"),
+    (A + "memory: {window: tokens:400, pipeline: [{summarize: {over: 120%}}]}", "4:64", 'expected a share such as "80%"'),
+    (A + "memory: {window: tokens:400, pipeline: [{summarize: {model: offlin}}]}", "4:65", 'Did you mean "offline"'),
+    (A + "memory: {window: tokens:400, pipeline: [{summarize: {prompt: no.md}}]}", "4:66", "there is no file no.md"),
     (A + "memory: {window: tokens:400, pipeline: [{cap_result: {token: 5}}]}", "4:59", 'Did you mean "tokens"'),
     (A + "memory: {window: tokens:400, pipeline: [{cap_result: {}}, {cap_result: {}}]}", "4:44", "each step stands once"),
     (A + "memory: {window: 'tokens:400,cap_result=9', pipeline: []}", "4:59", "steps stand in `window` too"),
@@ -236,7 +242,7 @@ def test_what_the_contract_has_and_is_not_built_is_refused_never_ignored(tmp_pat
                 later += 1
                 found = problems(tmp_path, "{version: 1, " + body.replace("%s", f"{name}: 1") + "}")
                 assert any(f'"{name}" is not built yet' in problem for problem in found), (name, found)
-    assert later > 20
+    assert later > 10
 
 
 def test_a_file_that_may_not_be_read_is_told() -> None:

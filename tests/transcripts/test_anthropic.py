@@ -65,7 +65,7 @@ def test_what_is_not_understood_is_kept_and_counted() -> None:
     odd = {"type": "server_tool_use", "id": "x"}
     found = recorded({"system": "S", "messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}, odd], "mood": 1}]})
     assert found.messages[1].extra == {"mood": 1, "content": [odd]}
-    assert found.notes == ("1 messages hold fields that are kept and not understood",)
+    assert found.notes == ["1 messages hold fields that are kept and not understood"]
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_a_request_names_its_model_and_its_tools() -> None:
         ("look", "Look.", schema),
         ("bare", "", {"type": "object", "properties": {}}),
     ]
-    assert found.notes == ()
+    assert found.notes == []
 
 
 def test_parts_images_names_and_unknown_fields_are_kept() -> None:
@@ -140,7 +140,7 @@ def test_a_torn_last_line_is_left_out_and_said() -> None:
 )
 def test_what_is_no_recording_is_told_with_its_name(data: bytes, told: str) -> None:
     with pytest.raises(InputError) as caught:
-        read(data, "t.json")
+        list(read(data, "t.json"))
     assert str(caught.value).startswith("t.json: ")
     assert told in str(caught.value)
 

@@ -10,10 +10,12 @@ from ctxeng_cli.core.budget import Budget
 from ctxeng_cli.core.events import MessageAdded, PartDefined, WindowEdited
 from ctxeng_cli.core.history import State
 from ctxeng_cli.core.messages import Message, Text
-from ctxeng_cli.spec.policy import CapResult, ClearResults, Step
+from ctxeng_cli.spec.policy import CapResult, ClearResults, Offload
 from ctxeng_cli.window import Rewritten, apply_step, squeeze
 from tests.notation import entries, entry
 from tests.window.test_laws import conversations, legal
+
+Rewrite = ClearResults | CapResult | Offload
 
 
 def words(text: str) -> int:
@@ -34,7 +36,7 @@ def folded(line: str, sizes: dict[str, int] | None = None) -> State:
     return state
 
 
-def applied(state: State, step: Step, over: int) -> list[Rewritten]:
+def applied(state: State, step: ClearResults | CapResult | Offload, over: int) -> list[Rewritten]:
     """What a step does, folded in."""
     items = list(apply_step(state.history("a"), step, over, words, limit=100, turn=9))
     for item in items:
@@ -122,7 +124,7 @@ STEPS = st.lists(
 
 
 @given(conversations(), st.fixed_dictionaries({"c": st.integers(1, 150), "t": st.integers(1, 150)}), STEPS, st.integers(1, 400))
-def test_no_chain_of_edits_breaks_a_law(line: str, sizes: dict[str, int], steps: list[Step], limit: int) -> None:
+def test_no_chain_of_edits_breaks_a_law(line: str, sizes: dict[str, int], steps: list[Rewrite], limit: int) -> None:
     """Whatever is tried and then evicted: legal, within the limit or at the floor, and the log is whole."""
     names = {word.split("[")[0] for word in line.split()}
     state = folded(line, {name: sizes["c" if name.startswith("c") else "t"] for name in names if name[0] in "ct"})

@@ -11,6 +11,7 @@ from ctxeng_cli.core.request import Request, ToolDefinition
 from ctxeng_cli.core.tokens import PRIMING, Counter
 from ctxeng_cli.models.offline import quoting, results
 from ctxeng_cli.models.offline.calls import calls
+from ctxeng_cli.models.offline.digest import digest, is_task
 from ctxeng_cli.models.offline.forms import filled
 from ctxeng_cli.models.offline.manner import manner
 from ctxeng_cli.models.offline.passages import passages, reference
@@ -28,6 +29,8 @@ def respond(request: Request) -> tuple[str, tuple[ToolCall, ...]]:
     running = max((place for place, message in enumerate(messages) if message.role == "user"), default=-1)
     if running < 0:
         return introduction(messages, request.tools, "en"), ()
+    if is_task(messages[running].text):
+        return digest(messages[running].text), ()
     question, _ = quoting.question_of(messages[running].text[-_READ:])
     words = language(question)
     done = any(message.role == "tool" for message in messages[running + 1 :])
