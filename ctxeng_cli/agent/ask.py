@@ -30,6 +30,7 @@ from ctxeng_cli.core.request import Request, ToolDefinition, text_hash
 from ctxeng_cli.core.tokens import PRIMING
 from ctxeng_cli.lint import check
 from ctxeng_cli.window import Held, Hold, Pins, budgets_of, shown
+from ctxeng_cli.window.langchain4j import Memory
 
 
 class Partial(Exception):
@@ -49,9 +50,10 @@ async def ask(agent: Agent, wires: Wires, *, round: int, final: bool) -> Message
     """
     tools = () if final else tuple(tool.definition for tool in equipped(agent, wires).values())
     budgets = budgets_of(agent.policy or agent.spec.policy, agent.context_window, agent.max_output)
+    window = None
     for budget in budgets:
-        tools = await _fit(agent, wires, budget, tools, first=round == 1)
-    request = _record_request(agent, wires, budgets[0], tools, round)
+        tools, window = await _fit(agent, wires, budget, tools, first=round == 1)
+    request = _record_request(agent, wires, budgets[0], tools, round, window)
     if wires.dry:
         raise Unsent("not sent")
     return await _send(agent, wires, request)
@@ -59,8 +61,8 @@ async def ask(agent: Agent, wires: Wires, *, round: int, final: bool) -> Message
 
 async def _fit(
     agent: Agent, wires: Wires, budget: Budget, tools: tuple[ToolDefinition, ...], *, first: bool
-) -> tuple[ToolDefinition, ...]:
-    """Hold the window under a budget; answers the tools that may stay."""
+) -> tuple[tuple[ToolDefinition, ...], tuple[str, ...] | None]:
+    """Hold the window under a budget; answers the tools that may stay, and the order of the window where it is not ours."""
     history = wires.history(agent)
     fixed = _fixed(agent, tools)
     before = history.window_tokens + fixed
@@ -68,7 +70,8 @@ async def _fit(
     policy, texts, turn = agent.policy or agent.spec.policy, wires.state.texts, wires.state.turn
     if agent.pins is None:
         agent.pins = Pins(policy.pin)
-    hold = Hold(history, policy, _recorder(agent, wires), agent.counter.text, texts, turn, agent.pins)
+        agent.memory = Memory(policy, agent.spec.model.model) if policy.compat else None
+    hold = Hold(history, policy, _recorder(agent, wires), agent.counter.text, texts, turn, agent.pins, agent.memory)
     try:
         held = await drive(agent, wires, hold.under(budget, fixed=fixed, first=first))
     except Overflow:
@@ -80,7 +83,7 @@ async def _fit(
     after = history.window_tokens + fixed
     if first or held.evicted or before != after:
         _stage(wires, before, after, started, _detail(held, budget, first))
-    return tools
+    return tools, held.window
 
 
 def _recorder(agent: Agent, wires: Wires) -> Callable[[Event], object]:
@@ -117,7 +120,14 @@ def _fixed(agent: Agent, tools: tuple[ToolDefinition, ...]) -> int:
     return sum(agent.weight(tool) for tool in tools) + agent.counter.tools_overhead(tools) + PRIMING
 
 
-def _record_request(agent: Agent, wires: Wires, budget: Budget, tools: tuple[ToolDefinition, ...], round: int) -> Request:
+def _record_request(
+    agent: Agent,
+    wires: Wires,
+    budget: Budget,
+    tools: tuple[ToolDefinition, ...],
+    round: int,
+    order: tuple[str, ...] | None,
+) -> Request:
     history, state = wires.history(agent), wires.state
     tokens: Tally[str] = Tally()
     refs: list[str] = []
@@ -132,14 +142,14 @@ def _record_request(agent: Agent, wires: Wires, budget: Budget, tools: tuple[Too
             )
         tokens["tools"] += state.texts[hash].tokens
         refs.append(hash)
-    window = history.window()
+    window = history.window() if order is None else order
     question = history.exchanges[-1].question if history.exchanges else None
     for id in window:
         for kind, count in _kinds(agent, history, id).items():
             tokens["user" if id == question else kind] += count
     if history.summary is not None:
         tokens["summary"] = history.summary_tokens
-    messages, named = shown(history, state.texts)
+    messages, named = shown(history, state.texts, window=order)
     refs += named
     tokens["overhead"] = PRIMING + agent.counter.tools_overhead(tools)
     request = Request(tuple(messages), tools, None, agent.spec.model.parameters)

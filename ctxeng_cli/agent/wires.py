@@ -15,6 +15,7 @@ from ctxeng_cli.core.request import Request, ToolDefinition
 from ctxeng_cli.core.tokens import Counter
 from ctxeng_cli.spec import AgentSpec, Policy
 from ctxeng_cli.window import Pins
+from ctxeng_cli.window.langchain4j import Memory
 
 
 class Unsent(CtxengError):
@@ -56,6 +57,8 @@ class Agent:
 
     pins: Pins | None = None
     """What of its history is pinned; made with the first request."""
+    memory: Memory | None = None
+    """Another framework's memory, where the policy is compatible with one; made with the first request."""
     summarizer: Summarizer | None = None
     limit: Callable[..., Any] | None = None
     """The function that answers the window's limit, where the policy names one."""

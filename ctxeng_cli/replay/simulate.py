@@ -38,6 +38,7 @@ from ctxeng_cli.spec.policy import Offload
 from ctxeng_cli.transcripts import Asked, Recording
 from ctxeng_cli.window import Hold, Pins, Wanted, budgets_of, shown, start
 from ctxeng_cli.window import held as run
+from ctxeng_cli.window.langchain4j import Memory
 from ctxeng_cli.window.offload import READ
 from ctxeng_cli.window.summarize import summarizing, summary_of
 
@@ -146,6 +147,8 @@ class _Simulation:
         self.made = 0
         self.before: list[str] = []
         self.pins = Pins(one.policy.pin)
+        model = recording.model if counter.exact and recording.model else "gpt-4o"
+        self.memory = Memory(one.policy, model) if one.policy.compat else None
         self.shown: dict[str, Message] = {}
         """Messages with the texts that stand in, by their reference."""
         self.simulated = False
@@ -230,19 +233,21 @@ class _Simulation:
         if asked.tools is not None:
             self.set_tools(asked.tools)
         if not self.limited and self.run.limit is not None:
-            window = self.run.context_window
-            left = None if window is None else window - self.history.window_tokens
+            holds = self.run.context_window
+            left = None if holds is None else holds - self.history.window_tokens
             self.set_limit(self.run.limit({"session": "", "inputs": {}, "model": self.recording.model, "tokens_left": left}))
         self.number += 1
         history, tools, fixed, why = self.history, self.tools, self.fixed, None
         first = not history.exchanges or not history.exchanges[-1].rounds
-        hold = Hold(history, self.policy, self.record, self.counter.text, self.state.texts, self.turn, self.pins)
+        window: tuple[str, ...] | None = None
+        hold = Hold(history, self.policy, self.record, self.counter.text, self.state.texts, self.turn, self.pins, self.memory)
         for budget in self.budgets if self.policy.kind != "as-recorded" else ():
             try:
                 held = run(hold.under(budget, fixed=fixed, first=first), self._summary)
             except Overflow as error:
                 why = error.message
                 continue
+            window = held.window
             if held.over and first:
                 why = f"{held.over:,} {budget.unit} over the limit, sent all the same (overflow=keep)"
             elif held.over:
@@ -250,13 +255,13 @@ class _Simulation:
                 tools, fixed = (), PRIMING
                 if still > 0:
                     why = f"{still:,} {budget.unit} over the limit: what a tool has answered must stay"
-        sent, refs = shown(history, self.state.texts, self.shown)
+        sent, refs = shown(history, self.state.texts, self.shown, window)
         refs = [*self.refs, *refs] if tools else refs
         row = ReplayRequest(
             policy=str(self.run),
             request=self.number,
             pending=asked.pending,
-            window=history.window(),
+            window=history.window() if window is None else window,
             tokens=history.window_tokens + fixed,
             evicted=tuple(self.evicted),
             stable_prefix_tokens=self._stable(refs),

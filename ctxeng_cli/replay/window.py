@@ -16,6 +16,7 @@ from ctxeng_cli.spec import parse_policy
 from ctxeng_cli.spec.policy import Offload, PolicyError
 from ctxeng_cli.transcripts import openai_chat
 from ctxeng_cli.window import Hold, Pins, Wanted, budgets_of, held, shown, start
+from ctxeng_cli.window.langchain4j import Memory
 from ctxeng_cli.window.offload import READ, read_back
 from ctxeng_cli.window.summarize import summarizing, summary_of
 
@@ -48,6 +49,8 @@ class Window:
             self._tools += (READ,)
         self._fixed = sum(map(self._counter.tool, self._tools)) + self._counter.tools_overhead(self._tools) + PRIMING
         self._state, self._pins, self._turn = State(), Pins(self._policy.pin), 0
+        self._memory = Memory(self._policy, model) if self._policy.compat else None
+        self._order: tuple[str, ...] | None = None
         self.edits: tuple[Edit, ...] = ()
         """What the last `messages` changed: which messages left or were shortened, by which rule, at what measured value."""
 
@@ -68,10 +71,10 @@ class Window:
         self.edits = ()
         first = not self._history.exchanges or not self._history.exchanges[-1].rounds
         hold = Hold(
-            self._history, self._policy, self._record, self._counter.text, self._state.texts, self._turn, self._pins
-        )  # fmt: skip
+            self._history, self._policy, self._record, self._counter.text, self._state.texts, self._turn, self._pins, self._memory
+        )
         for budget in self._budgets:
-            held(hold.under(budget, fixed=self._fixed, first=first), self._summary)
+            self._order = held(hold.under(budget, fixed=self._fixed, first=first), self._summary).window
         return [openai_message(message) for message in self._sent().messages]
 
     @property
@@ -106,7 +109,7 @@ class Window:
         return made.hash
 
     def _sent(self) -> Request:
-        return Request(tuple(shown(self._history, self._state.texts)[0]), self._tools)
+        return Request(tuple(shown(self._history, self._state.texts, window=self._order)[0]), self._tools)
 
     @property
     def _history(self) -> History:

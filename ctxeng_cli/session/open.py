@@ -90,6 +90,9 @@ def wire(spec: AgentSpec, folder: str, environ: Mapping[str, str]) -> Agent:
     share = window_problem(spec)
     limit, wrong = _limit(spec, folder)
     problems += [*([share] if share else []), *wrong]
+    if spec.policy.compat and spec.policy.kind == "tokens" and not counter_for(spec.model.model).exact:
+        unknown = f"compat: {spec.policy.compat} counts by OpenAI's encodings, and none is known for {spec.model.model}"
+        problems.append(Problem(f"{unknown}. Use messages:N.", spec.place))
     if problems:
         raise SpecError(problems)
     model = model_for(spec.model, folder, environ)
@@ -253,7 +256,7 @@ class Session:
             raise UsageError("; ".join(problem.message for problem in [*wrong, *([share] if share else [])]))
         self.overrides.policy = policy
         summarizer = summarizer_of(spec, self.project.folder, self.environ, self.agent.model)
-        self.change(replace(self.agent, spec=spec, pins=None, limit=limit, summarizer=summarizer), self.project)
+        self.change(replace(self.agent, spec=spec, pins=None, memory=None, limit=limit, summarizer=summarizer), self.project)
 
     def close(self) -> None:
         """Let go of the log. A new session in which nothing was said leaves none."""

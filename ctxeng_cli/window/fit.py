@@ -39,7 +39,7 @@ def budget_of(policy: Policy, context_window: int | None, max_output: int | None
 def budgets_of(policy: Policy, context_window: int | None, max_output: int | None) -> tuple[Budget, ...]:
     """The policy's budget, and for one that counts messages that of the model's window besides, where it is known."""
     budget = budget_of(policy, context_window, max_output)
-    if budget.unit == "tokens" or context_window is None:
+    if budget.unit == "tokens" or context_window is None or policy.compat is not None:
         return (budget,)
     return (budget, budget_of(Policy(unit=policy.unit), context_window, max_output))
 

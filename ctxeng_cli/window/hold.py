@@ -13,6 +13,7 @@ from ctxeng_cli.core.budget import Budget, Edit, Reason
 from ctxeng_cli.core.events import Event, PartDefined, Source, WindowEdited
 from ctxeng_cli.core.history import History
 from ctxeng_cli.spec.policy import Policy, Summarize
+from ctxeng_cli.window import langchain4j
 from ctxeng_cli.window.cap import Rewritten, cap, newest_results
 from ctxeng_cli.window.fit import overflow, squeeze
 from ctxeng_cli.window.pins import Pins
@@ -22,10 +23,14 @@ from ctxeng_cli.window.summarize import Fetch, Wanted, absorbed
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """How it went: messages that left, and by how much what must stay is still over the budget."""
+    """How it went: messages that left, and by how much what must stay is still over the budget.
+
+    `window` are the ids to send, in order, where they are not the history's own.
+    """
 
     evicted: int
     over: int
+    window: tuple[str, ...] | None = None
 
 
 Holding = Generator[Wanted, str | None, Held]
@@ -54,6 +59,8 @@ class Hold:
     defined: Container[str]
     turn: int
     pins: Pins
+    memory: langchain4j.Memory | None = None
+    """Another framework's memory that holds the window instead (`compat`)."""
 
     def under(self, budget: Budget, *, fixed: int, first: bool) -> Holding:
         """Bring the window under a budget; `held` runs this to its end. `fixed` is what is sent besides it; `first` says that
@@ -61,6 +68,11 @@ class Hold:
 
         Raises Overflow before the first request of a turn where the policy says so, with nothing evicted.
         """
+        if self.memory is not None:
+            edits = self.memory.edits(self.history, self.turn)
+            if edits:
+                self.record(WindowEdited(edits=edits))
+            return Held(sum(len(edit.messages) for edit in edits), 0, self.memory.window(self.history))
         yield from self._pipeline(budget, fixed)
         edits, over = self._squeeze(budget, fixed)
         fate = self.policy.overflow if first else "truncate"

@@ -10,14 +10,18 @@ from ctxeng_cli.core.messages import Message, summary
 
 
 def shown(
-    history: History, texts: Mapping[str, PartDefined], made: dict[str, Message] | None = None
+    history: History,
+    texts: Mapping[str, PartDefined],
+    made: dict[str, Message] | None = None,
+    window: tuple[str, ...] | None = None,
 ) -> tuple[list[Message], list[str]]:
     """The messages, and their references as `request.sent` names them: `m5`, `m5=#hash`, `#hash` for the summary.
 
-    `made` keeps messages with texts that stand in from one request to the next, by their reference.
+    `window` are the ids where the order is another than the history's. `made` keeps messages with texts that stand in from
+    one request to the next, by their reference.
     """
     messages, refs = [], []
-    for id in history.window():
+    for id in history.window() if window is None else window:
         ref, message = id, history.messages[id]
         stand_in = history.overrides.get(id)
         if stand_in is not None:
