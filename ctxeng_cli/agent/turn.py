@@ -14,7 +14,7 @@ from ctxeng_cli.agent.round import run_calls
 from ctxeng_cli.agent.wires import Agent, Unsent, Wires
 from ctxeng_cli.assembly import Clock, render, variables
 from ctxeng_cli.core.budget import Edit, Reason
-from ctxeng_cli.core.errors import CtxengError, HookError, ModelError, Overflow, SpecError
+from ctxeng_cli.core.errors import CtxengError, HookError, ModelError, Overflow, SessionError, SpecError
 from ctxeng_cli.core.events import (
     Event,
     MessageAdded,
@@ -40,8 +40,20 @@ class Outcome:
 
 
 async def take_turn(agent: Agent, text: str, inputs: Mapping[str, Any], wires: Wires) -> Outcome:
-    """Run one turn. Never raises: an error, or the task's cancellation, ends in `turn.failed` with a legal history."""
+    """Run one turn. Never raises: an error, or the task's cancellation, ends in `turn.failed` with a legal history.
+
+    Where the store can't be written, the outcome says so (`store`), and the turn is closed before the next one, or when the
+    session is opened again.
+    """
     clock = wires.clock()
+    try:
+        return await _turn(agent, text, inputs, clock, wires)
+    except SessionError as error:
+        return Outcome("failed", f"{error.message}. What was recorded before stands.", "store")
+
+
+async def _turn(agent: Agent, text: str, inputs: Mapping[str, Any], clock: str, wires: Wires) -> Outcome:
+    """The turn. Raises SessionError alone: where nothing can be recorded, there is no legal end to be recorded either."""
     wires.record(TurnStarted(inputs=dict(inputs), clock=clock))
     wires.last_inputs = dict(inputs)
     try:

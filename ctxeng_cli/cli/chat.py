@@ -82,11 +82,14 @@ def _one_message(io: Io, message: str | None, json: bool) -> str | None:
 def _open(
     io: Io, spec: Any, name: str, session: str | None, resume: bool, var: list[str] | None, over: Any, wait: bool, payload: bool
 ) -> Session:
-    from ctxeng_cli.session.open import open_session
+    from ctxeng_cli.session.open import agent_spec, open_session
 
+    agent = agent_spec(spec, name)
+    if agent.store == "memory":
+        io.say("memory.store is memory: nothing of this session is kept once it ends")
     opened = open_session(
-        spec, name, store=io.store(), id=session, latest=resume, overrides=over, given=variables(var), environ=io.environ,
-        wait=wait, waiting=io.say, payload=payload,
+        spec, name, store=io.store_of(agent, spec.folder), id=session, latest=resume, overrides=over, given=variables(var),
+        environ=io.environ, wait=wait, waiting=io.say, payload=payload,
     )  # fmt: skip
     try:
         opened.check_inputs()
@@ -123,7 +126,7 @@ def _one_turn(io: Io, session: Session, text: str, view: str | None, json: bool,
     with quiet_stdout(io):
         outcome = asyncio.run(run_cancellable(session, text))
     if outcome.state in ("failed", "cancelled"):
-        if json or not io.draws:
+        if json or not io.draws or outcome.error == "store":
             _say_failure(io, session, outcome)
         return ExitCode.INTERRUPTED if outcome.state == "cancelled" else ExitCode.FAILED
     if not json and not io.draws:

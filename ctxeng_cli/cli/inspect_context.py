@@ -67,7 +67,7 @@ def inspect_context(
                 raise UsageError("--transcript goes with --window, --turn, --request, --part and --payload alone")
             view = replayed_view(io, transcript, window, turn, request, provider, file)
         elif session is not None and message is None:
-            view = recorded_view(io, session, name, turn, request)
+            view = recorded_view(io, session, name, turn, request, file)
         elif turn is not None or request is not None:
             raise UsageError("--turn and --request belong to a session: add --session ID")
         else:
@@ -75,11 +75,12 @@ def inspect_context(
         _show(io, view, part, payload, json)
 
 
-def recorded_view(io: Io, session: str, name: str | None, turn: int | None, request: int | None) -> Context:
+def recorded_view(io: Io, session: str, name: str | None, turn: int | None, request: int | None, file: str | None) -> Context:
     """A request of a session as it was sent: the last one, or the one asked for."""
     from ctxeng_cli.core.errors import UsageError
+    from ctxeng_cli.session.stores import read
 
-    loaded = io.store().read(session)
+    loaded = read(io.stores(file).with_id(session) or io.store(), session)
     if loaded.torn:
         io.say(f"session {session}: the last line is torn; it is healed when the session goes on")
     return view_of(loaded.entries, name, turn, request, UsageError, f"session {session}")
@@ -152,21 +153,22 @@ def unsent_view(
     from ctxeng_cli.core.errors import CtxengError, UsageError
     from ctxeng_cli.core.events import RequestSent
     from ctxeng_cli.core.view import context
-    from ctxeng_cli.session.open import Overrides, open_session
+    from ctxeng_cli.session.open import Overrides, agent_spec, open_session
+    from ctxeng_cli.session.stores import read
 
     assert isinstance(over, Overrides)
     if name is None:
         if session is None:
             raise UsageError("name an agent, or a session with --session ID")
-        io.store().read(session)
-        first = io.store().first(session)
-        name = first.agent if first else ""
-    if session is not None and not io.store().exists(session):
-        io.store().read(session)
+        store = io.stores(file).with_id(session) or io.store()
+        name = read(store, session).entries[0].agent
     found: list[Context] = []
     spec = project(io, file)
+    store = io.store_of(agent_spec(spec, name), spec.folder)
+    if session is not None:
+        read(store, session)
     looked = open_session(
-        spec, name, store=io.store(), id=session, overrides=over, given=variables(var), environ=io.environ, look=True
+        spec, name, store=store, id=session, overrides=over, given=variables(var), environ=io.environ, look=True
     )
 
     def look(entry: Entry) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from ctxeng_cli.session import FileStore
+    from ctxeng_cli.session.stores import FileStore, Store, Stores
+    from ctxeng_cli.spec import AgentSpec
 
 
 class ExitCode(IntEnum):
@@ -85,9 +86,31 @@ class Io:
         return Path(platformdirs.user_state_dir("ctxeng", appauthor=False))
 
     def store(self) -> FileStore:
-        from ctxeng_cli.session.files import FileStore
+        """The store of the data directory."""
+        from ctxeng_cli.session.stores import FileStore
 
         return FileStore(self.data())
+
+    def store_of(self, agent: AgentSpec, folder: str) -> Store:
+        """The store that an agent's sessions are kept in. Raises SessionError."""
+        from ctxeng_cli.session.stores import store_for
+
+        return store_for(agent.store, Path(folder), self.data())
+
+    def stores(self, file: str | None = None) -> Stores:
+        """The data directory's store, and those of the agents of the spec file where there is one that can be read."""
+        from functools import partial
+
+        from ctxeng_cli.core.errors import CtxengError
+        from ctxeng_cli.session.stores import Stores
+        from ctxeng_cli.spec import find, load
+
+        found: dict[str, Callable[[], Store]] = {"file": self.store}
+        with contextlib.suppress(CtxengError):
+            project = load(find(file, self.environ, self.folder))
+            for agent in project.agents.values():
+                found.setdefault(agent.store, partial(self.store_of, agent, project.folder))
+        return Stores(tuple(found.items()), self.say)
 
     def console(self, stream: TextIO | None = None) -> Any:
         """A rich console on stdout, or on another stream of ours."""

@@ -54,7 +54,7 @@ def replay(
         policies = policy or []
         failed = False
         for name in files:
-            path, own = located(io, name)
+            path, own = located(io, name, file)
             if policies or not own:
                 if step:
                     raise UsageError("--step steps through a session of ctxeng's; leave --policy out")
@@ -71,23 +71,28 @@ def replay(
             raise typer.Exit(ExitCode.FAILED)
 
 
-def located(io: Io, name: str) -> tuple[Path | bytes, bool]:
+def located(io: Io, name: str, file: str | None = None) -> tuple[Path | bytes, bool]:
     """Where a recording lies, a file or a session's log, and whether it begins as a session of ours; `-` is what is piped
     in. Raises UsageError or InputError."""
     from ctxeng_cli.core.errors import InputError, UsageError, nearest
+    from ctxeng_cli.session.stores import FileStore
+    from ctxeng_cli.session.stores.store import is_id
 
     if name == "-":
         data = io.stdin.read().encode("utf-8", "surrogateescape")
         return data, b'"ctxeng.event/' in data[:65_536]
     path = Path(name)
     if not path.exists():
-        store = io.store()
-        if "/" in name or not store.exists(name):
-            raise UsageError(f'there is no file and no session "{name}".{nearest(name, store.ids())}')
-        path = store.path(name)
+        stores = io.stores(file)
+        holds = stores.with_id(name) if is_id(name) else None
+        if holds is None:
+            raise UsageError(f'there is no file and no session "{name}".{nearest(name, stores.ids())}')
+        if not isinstance(holds, FileStore):
+            return holds.data(name) or b"", True
+        path = holds.path(name)
     try:
-        with path.open("rb") as file:
-            return path, b'"ctxeng.event/' in file.read(65_536)
+        with path.open("rb") as opened:
+            return path, b'"ctxeng.event/' in opened.read(65_536)
     except OSError as error:
         raise InputError(f"can't read {name}: {(error.strerror or str(error)).lower()}") from None
 
@@ -95,7 +100,7 @@ def located(io: Io, name: str) -> tuple[Path | bytes, bool]:
 def recorded(io: Io, source: Path | bytes, name: str) -> list[Entry]:
     """The entries of a session's log. Raises InputError."""
     from ctxeng_cli.core.errors import InputError
-    from ctxeng_cli.session.files import parse_log, read_log
+    from ctxeng_cli.session.stores import parse_log, read_log
 
     loaded = parse_log(source) if isinstance(source, bytes) else read_log(source)
     if not loaded.entries:

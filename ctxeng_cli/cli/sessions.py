@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ctxeng_cli.cli.io import reported, standard
-from ctxeng_cli.cli.options import Json
+from ctxeng_cli.cli.options import File, Json
 
 sessions = typer.Typer(
     help="List, show and delete recorded sessions.\n\n\b\n"
@@ -20,12 +20,12 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="A session's id.")]
 
 
 @sessions.command("list")
-def list_sessions(json: Json = False) -> None:
+def list_sessions(json: Json = False, file: File = None) -> None:
     """All sessions, the one written last first."""
     with reported(io := standard()):
         import dataclasses
 
-        rows = [dataclasses.asdict(info) for info in io.store().list()]
+        rows = [dataclasses.asdict(info) for info in io.stores(file).infos()]
         if json:
             io.json({"schema": "ctxeng.sessions/1", "sessions": rows})
         elif not rows:
@@ -37,12 +37,13 @@ def list_sessions(json: Json = False) -> None:
 
 
 @sessions.command("show")
-def show(id: Id, json: Json = False) -> None:
+def show(id: Id, json: Json = False, file: File = None) -> None:
     """One session: its messages, or with --json every event of its log."""
     with reported(io := standard()):
         from ctxeng_cli.core.codec import dumps
+        from ctxeng_cli.session.stores import read
 
-        loaded = io.store().read(id)
+        loaded = read(io.stores(file).with_id(id) or io.store(), id)
         if loaded.torn:
             io.say(f"session {id}: the last line is torn ({len(loaded.torn):,} bytes); it is healed when the session goes on")
         if json:
@@ -55,8 +56,10 @@ def show(id: Id, json: Json = False) -> None:
 
 
 @sessions.command("delete")
-def delete(id: Id) -> None:
+def delete(id: Id, file: File = None) -> None:
     """Delete one session's log."""
     with reported(io := standard()):
-        io.store().delete(id)
+        from ctxeng_cli.session import stores
+
+        stores.delete(io.stores(file).with_id(id) or io.store(), id)
         io.say(f"deleted session {id}")

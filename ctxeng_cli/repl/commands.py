@@ -59,7 +59,7 @@ def _session(repl: Repl, argument: str) -> None:
         "session",
         [
             ("id", session.id),
-            ("log", str(session.log.path) if session.log else ""),
+            ("log", session.log.place if session.log else ""),
             ("agent", f"{session.agent.spec.name}, model {session.agent.spec.model.model}"),
             ("window", f"{policy}: {history.window_tokens:,} tokens in {history.window_count} messages"),
             ("turns", f"{state.turn}, {history.requests} requests"),

@@ -61,11 +61,9 @@ class Repl:
             return
         state, turn = session.journal.state, session.journal.state.turn
         if request is not None and request != sent.request and session.log is not None:
-            from ctxeng_cli.session.files import read_log
-
             state = State()
             sent = None
-            for entry in read_log(session.log.path).entries:
+            for entry in session.recorded():
                 state.apply(entry)
                 if isinstance(entry.event, RequestSent) and entry.event.request == request:
                     sent, turn = entry.event, entry.turn
@@ -148,6 +146,8 @@ class Repl:
                 raise
             self.print(str(error))
             return
+        if outcome.error == "store":
+            self.print(outcome.text)
         self._answered = outcome.state in ("answered", "limit")
 
     def _greet(self) -> None:

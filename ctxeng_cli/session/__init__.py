@@ -4,8 +4,8 @@
 tools, spec and core; knows no screen.
 """
 
-from ctxeng_cli.session.files import FileStore, SessionInfo
 from ctxeng_cli.session.journal import Journal
 from ctxeng_cli.session.open import Session, open_session
+from ctxeng_cli.session.stores import FileStore, SessionInfo, Store, store_for
 
-__all__ = ["FileStore", "Journal", "Session", "SessionInfo", "open_session"]
+__all__ = ["FileStore", "Journal", "Session", "SessionInfo", "Store", "open_session", "store_for"]

@@ -54,7 +54,7 @@ class Journal:
         redact: Redactor,
         observers: Iterable[Observer] = (),
     ) -> None:
-        self._lines, self._clock, self._redact = lines, clock, redact
+        self.lines, self._clock, self._redact = lines, clock, redact
         self.state: State = fold(entries)
         self.observers: list[Observer] = list(observers)
 
@@ -72,10 +72,10 @@ class Journal:
             clean = self._redact(line)
             if clean != line:
                 entry = loads(clean)
-            self._lines.append(clean)
+            self.lines.append(clean)
             state.apply(entry)
             if isinstance(event, TurnFinished | TurnFailed):
-                self._lines.sync()
+                self.lines.sync()
         self._tell(entry)
         return entry
 

@@ -16,7 +16,7 @@ from ctxeng_cli.agent import Agent, Outcome, Summarizer, Wires, limit_problem, t
 from ctxeng_cli.agent.turn import close_turn
 from ctxeng_cli.assembly import check_agent, given_inputs, parse
 from ctxeng_cli.core.budget import Edit, Reason
-from ctxeng_cli.core.errors import Problem, SpecError, ToolError, UsageError, nearest
+from ctxeng_cli.core.errors import Problem, SessionError, SpecError, ToolError, UsageError, nearest
 from ctxeng_cli.core.events import (
     Entry,
     Event,
@@ -33,8 +33,9 @@ from ctxeng_cli.core.ports import Model, Observer, Record, Tool
 from ctxeng_cli.core.redact import Redactor
 from ctxeng_cli.core.tokens import counter_for
 from ctxeng_cli.models.catalog import limits_of, model_for, window_problem
-from ctxeng_cli.session.files import FileStore, Loaded, Log
 from ctxeng_cli.session.journal import Journal, NoLines
+from ctxeng_cli.session.stores import Loaded, Log, Store, parse_log
+from ctxeng_cli.session.stores import latest as latest_of
 from ctxeng_cli.spec import AgentSpec, ModelSpec, Policy, Project, load
 from ctxeng_cli.spec.load import model_problem
 from ctxeng_cli.spec.policy import Summarize
@@ -154,6 +155,8 @@ class Session:
     overrides: Overrides
     fresh: bool
     """Opened anew: nothing was said in it yet."""
+    store: Store | None = None
+    """Where its log is kept; None for what is only looked at."""
     notices: list[str] = field(default_factory=list)
     start: list[Entry] = field(default_factory=list)
     """What was recorded while the session was being opened."""
@@ -167,6 +170,11 @@ class Session:
         """Take one turn. Never raises for what goes wrong in it. Cancel it by cancelling this coroutine's task: the turn
         then ends in order and the outcome says so. Raises UsageError for inputs that are missing."""
         inputs = given_inputs(self.agent.spec, self.given, self._inputs_before())
+        if self.journal.state.running:  # the store was away when the last turn ended
+            try:
+                close_turn(self.agent, self.wires, "interrupted", "the store could not be written when the turn ended")
+            except SessionError as error:
+                return Outcome("failed", error.message, "store")
         self._asked = True
         return await take_turn(self.agent, text, inputs, self.wires)
 
@@ -208,6 +216,11 @@ class Session:
 
     def _recount(self, before: Agent) -> None:
         recount(self.agent, self.wires, before.counter.name)
+
+    def recorded(self) -> list[Entry]:
+        """All that the log holds."""
+        data = None if self.store is None else self.store.data(self.id)
+        return parse_log(data).entries if data is not None else []
 
     def clear(self) -> None:
         """Take everything but the system message out of the window; it stays in the log."""
@@ -270,7 +283,7 @@ def open_session(
     project: Project,
     name: str,
     *,
-    store: FileStore,
+    store: Store,
     id: str | None = None,
     latest: bool = False,
     overrides: Overrides | None = None,
@@ -294,11 +307,11 @@ def open_session(
     agent = wire(spec, project.folder, environ)
     file = str(Path(project.file).resolve())
     if latest:
-        id = store.latest(name, file)
+        id = latest_of(store, name, file)
         if id is None:
             raise UsageError(f"there is no session of {name} to continue. Leave -c out to open one.")
-    log, loaded = _open_log(store, id or new_id(name), wait, waiting, look)
-    id = id or (log.path.stem if log else "")
+    id = id or new_id(name)
+    log, loaded = _open_log(store, id, wait, waiting, look)
     try:
         session = _wired(agent, project, id, log, loaded, overrides, given or {}, environ, observers, clock, payload, file)
     except BaseException:
@@ -306,13 +319,14 @@ def open_session(
             log.close()
         raise
     if log is not None:
+        session.store = store
         session.wires.keep_file = lambda handle, text: store.keep(session.id, handle, text)
     return session
 
 
-def _open_log(store: FileStore, id: str, wait: bool, waiting: Callable[[str], None], look: bool) -> tuple[Log | None, Loaded]:
+def _open_log(store: Store, id: str, wait: bool, waiting: Callable[[str], None], look: bool) -> tuple[Log | None, Loaded]:
     if look:
-        return None, store.read(id) if store.exists(id) else Loaded([])
+        return None, parse_log(store.data(id) or b"")
     log = store.open(id, wait=wait, waiting=waiting)
     return log, log.loaded
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from ctxeng_cli.core.errors import nearest
 from ctxeng_cli.spec.shapes import Default, Either, Key, ListOf, MapOf, Number, Record, Str, Word
 
 LATER = Key(later=True)
@@ -130,6 +131,23 @@ def message_id_problem(text: str) -> str | None:
     )
 
 
+STORES = ("file", "memory", "sqlite:PATH", "redis://host:port/db", "python:module:function")
+
+
+def store_problem(text: str) -> str | None:
+    """What is wrong with the name of a store, or None."""
+    kind, colon, rest = text.partition(":")
+    if kind in ("file", "memory") and not colon:
+        return None
+    if kind == "python" and colon:
+        return python_problem(text)
+    if (kind == "sqlite" and rest.strip()) or (kind in ("redis", "rediss") and rest.startswith("//") and rest.strip("/")):
+        return None
+    known = {name.partition(":")[0]: name for name in STORES}
+    hint = f" Write {known[kind]}." if kind in known else nearest(kind, known)
+    return f'unknown store "{text}".{hint or " Use one of " + ", ".join(STORES) + "."}'
+
+
 PIN = Record("a pin", {"contains": Key(Str(empty=False), "Every message that holds this text stays.", required=True)})
 MEMORY = Record("memory", {
     "window": Key(Str(empty=False), "A policy: unlimited, none, messages:20, tokens:6000, tokens:60%, python:module:function."),
@@ -137,7 +155,7 @@ MEMORY = Record("memory", {
     "low_water": Key(Number(least=0.01, most=1), "Once the window is full, as much leaves as brings it down to this part: in batches."),
     "reserve": Key(Number(whole=True, least=0), "Tokens kept free for the answer."),
     "overflow": Key(Word(("error", "truncate", "keep")), "What happens when the floor does not fit."),
-    "store": Key(Word(("file",), ("memory", "sqlite", "redis", "python")), "Where the log is kept."),
+    "store": Key(Str(empty=False, check=store_problem), "Where the log is kept: file, memory, sqlite:PATH, redis://host:port/db, python:module:function."),
     "pipeline": Key(ListOf(STEP), "What is tried before anything is evicted, cheapest first, until the window fits."),
     "pin": Key(ListOf(Either(Str(empty=False, check=message_id_problem), PIN)), "Messages that stay whatever their age."),
     "image_tokens": Key(Number(whole=True, least=0), "What an image counts; 1100 unless said."),

@@ -173,6 +173,7 @@ class _Builder:
             tools=tuple(self._tools(read)),
             max_rounds=_value(loop, "max_rounds", 20),
             summarizer=self._summarizer(read),
+            store=_value(memory, "store", "file") if isinstance(memory, dict) else "file",
             image_tokens=_value(memory, "image_tokens", 1100) if isinstance(memory, dict) else 1100,
             place=self.document.place(key),
         )

@@ -105,6 +105,7 @@ class AgentSpec:
     max_rounds: int = 20
     summarizer: SummarizerSpec = SummarizerSpec()
     image_tokens: int = 1100
+    store: str = "file"
     place: Place | None = None
 
     def digest(self) -> dict[str, str]:

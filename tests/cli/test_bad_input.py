@@ -12,7 +12,7 @@ import pytest
 
 from ctxeng_cli.core.codec import loads
 from ctxeng_cli.core.events import MessageAdded
-from ctxeng_cli.session.files import read_log
+from ctxeng_cli.session.stores import read_log
 from tests.commands import CTXENG, Ran, ctxeng, environment
 from tests.contract import events
 

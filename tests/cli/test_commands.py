@@ -308,3 +308,29 @@ def test_a_recorded_session_is_a_script(folder: Path) -> None:
     seen = events(run(folder, "chat", "looks", "-m", "Again?", "--model", f"scripted:{log}", "--json").out)
     assert [e["name"] for e in seen if e["type"] == "tool.called"] == ["look"]
     assert [e["text"] for e in seen if e["type"] == "turn.finished"] == ["Fine."]
+
+
+def test_sessions_of_another_store_are_found_by_every_command(tmp_path: Path) -> None:
+    (tmp_path / "agents.yaml").write_text(
+        "version: 1\nagents:\n  a: {model: offline, memory: {store: 'sqlite:my.db'}}\n"
+        "  m: {model: offline, memory: {store: memory}}\n  r: {model: offline, memory: {store: 'redis://127.0.0.1:1/0'}}\n"
+    )
+
+    def run(*args: str, exit: int = 0) -> Ran:
+        ran = ctxeng(*args, cwd=tmp_path, home=tmp_path / "home")
+        assert ran.exit == exit, ran.err
+        return ran
+
+    run("chat", "a", "--session", "s", "-m", "My dog is Waldi.")
+    assert "Waldi" in run("chat", "a", "-c", "-m", "What is my dog called?").out
+    assert "nothing of this session is kept" in run("chat", "m", "-m", "Hi").err
+    assert "the store redis://127.0.0.1:1/0 can't be reached" in run("chat", "r", "-m", "Hi", exit=1).err
+    listed = json.loads(run("sessions", "list", "--json").out)["sessions"]
+    assert [(row["id"], row["path"]) for row in listed] == [("s", "sqlite:my.db")]
+    assert "Waldi" in run("sessions", "show", "s").out
+    assert "4 messages, 2 requests" in run("replay", "s", "--policy", "none").err
+    assert json.loads(run("inspect-context", "--session", "s", "--json").out)["request"] == 2
+    assert json.loads(run("inspect-context", "--session", "s", "-m", "More?", "--json").out)["request"] == 3
+    run("sessions", "delete", "s")
+    assert json.loads(run("sessions", "list", "--json").out)["sessions"] == []
+    assert 'there is no session "s"' in run("sessions", "show", "s", exit=2).err

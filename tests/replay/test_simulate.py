@@ -16,8 +16,8 @@ from ctxeng_cli.core.messages import expand
 from ctxeng_cli.core.tokens import counter_for
 from ctxeng_cli.replay import Run, simulate, summary
 from ctxeng_cli.session import FileStore, open_session
-from ctxeng_cli.session.files import read_log
 from ctxeng_cli.session.open import Overrides
+from ctxeng_cli.session.stores import read_log
 from ctxeng_cli.spec import load, parse_policy
 from ctxeng_cli.transcripts import Recording, read
 from ctxeng_cli.transcripts.recording import recorded

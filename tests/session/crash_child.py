@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ctxeng_cli.core.events import Entry
 from ctxeng_cli.session import FileStore, open_session
+from ctxeng_cli.session.stores import FileLog
 from ctxeng_cli.spec import load
 
 
@@ -20,7 +21,7 @@ def main(data: str, spec: str, event: int, where: str) -> None:
 
     session = open_session(load(Path(spec)), "a", store=FileStore(Path(data)), id="s", observers=[show])
     log = session.log
-    assert log is not None
+    assert isinstance(log, FileLog)
     append, written = log.append, 0
 
     def dying(line: str) -> None:

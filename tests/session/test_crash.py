@@ -16,6 +16,7 @@ from ctxeng_cli.core.history import State
 from ctxeng_cli.core.view import rebuild
 from ctxeng_cli.lint import check
 from ctxeng_cli.session import FileStore, open_session
+from ctxeng_cli.session.stores import read
 from ctxeng_cli.spec import load
 
 SPEC = """
@@ -63,7 +64,7 @@ def test_killed_at_any_event(spec: Path, event: int, where: str) -> None:
         assert "end" in ended.stdout, f"the turn has more than {EVENTS - 1} events: raise EVENTS\n{ended.stdout}"
 
     session = open_session(load(spec), "a", store=FileStore(data), id="s")
-    entries = FileStore(data).read("s").entries
+    entries = read(FileStore(data), "s").entries
     kept = [f"{entry.seq} {entry.event.type}" for entry in entries]
     assert [line for line in shown if line not in kept] == []
     assert len({entry.seq for entry in entries}) == len(entries)
@@ -75,7 +76,7 @@ def test_killed_at_any_event(spec: Path, event: int, where: str) -> None:
     outcome = asyncio.run(session.say("And now?"))
     assert outcome.state == "answered"
     session.close()
-    _rebuilds(FileStore(data).read("s").entries)
+    _rebuilds(read(FileStore(data), "s").entries)
 
 
 def _environment() -> dict[str, str]:

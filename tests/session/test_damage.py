@@ -19,8 +19,8 @@ from ctxeng_cli.core.view import context_json
 from ctxeng_cli.screen.console import console_for
 from ctxeng_cli.screen.stream import LiveScreen
 from ctxeng_cli.session import FileStore, open_session
-from ctxeng_cli.session.files import read_log
 from ctxeng_cli.session.open import Overrides
+from ctxeng_cli.session.stores import listed, read_log
 from ctxeng_cli.spec import load, parse_policy
 from tests.commands import ROOT
 
@@ -92,7 +92,7 @@ def test_any_damage_is_survived_or_told(block: int, log: list[str], tmp_path: Pa
         screen = LiveScreen(console_for(io.StringIO(), width=80), questions=True)
         for entry in entries:
             screen(entry)
-        assert len(list(store.list())) == 1
+        assert len(list(listed(store, str))) == 1
         answered(lambda store=store: goes_on(store))  # type: ignore[misc]
     assert told > 5, "the damage does reach what is shown"
 

@@ -13,12 +13,12 @@ import pytest
 from ctxeng_cli.core.codec import dumps
 from ctxeng_cli.core.errors import SessionError, UsageError
 from ctxeng_cli.core.events import Entry, TurnCancelled
-from ctxeng_cli.session.files import FileStore, read_log
+from ctxeng_cli.session.stores import FileStore, read_log
 
 HOLDER = """
 import sys
 from pathlib import Path
-from ctxeng_cli.session.files import FileStore
+from ctxeng_cli.session.stores import FileStore
 
 log = FileStore(Path(sys.argv[1])).open("s")
 print("held", flush=True)

@@ -15,8 +15,8 @@ from ctxeng_cli.core.request import canonical
 from ctxeng_cli.core.tokens import counter_for
 from ctxeng_cli.core.view import context, context_json, payload_of, rebuild
 from ctxeng_cli.session import FileStore, open_session
-from ctxeng_cli.session.files import read_log
 from ctxeng_cli.session.open import Overrides
+from ctxeng_cli.session.stores import read_log
 from ctxeng_cli.spec import Policy, load, parse_policy
 from tests.contract import assert_context
 

@@ -12,7 +12,7 @@ from wcwidth import wcswidth
 
 from ctxeng_cli.core.events import Event, MessageAdded, TurnCancelled, TurnFailed, TurnFinished, WindowEdited
 from ctxeng_cli.repl.commands import COMMANDS
-from ctxeng_cli.session.files import read_log
+from ctxeng_cli.session.stores import read_log
 from tests.commands import Terminal
 
 SPEC = """\

@@ -1,0 +1,99 @@
+"""Where the logs of sessions are kept: files, this process's memory, SQLite, Redis, or an object of one's own.
+
+One small protocol (`store.Store`), one writer for each session at a time, one module for each kind. What else there is to
+say of sessions (a list, the latest one) is told from the protocol, the same way for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ctxeng_cli.core.errors import CtxengError, SessionError
+from ctxeng_cli.session.stores.file import FileLog, FileStore, read_log
+from ctxeng_cli.session.stores.store import Loaded, Log, SessionInfo, Store, delete, first, latest, listed, parse_log, read
+
+
+def _memory(rest: str, folder: Path, data: Path) -> Store:
+    from ctxeng_cli.session.stores.memory import PROCESS
+
+    return PROCESS
+
+
+def _sqlite(rest: str, folder: Path, data: Path) -> Store:
+    from ctxeng_cli.session.stores.sqlite import SqliteStore
+
+    return SqliteStore(folder / Path(rest).expanduser())
+
+
+def _redis(rest: str, folder: Path, data: Path) -> Store:
+    from ctxeng_cli.session.stores.redis import RedisStore
+
+    return RedisStore(rest, data)
+
+
+def _hook(rest: str, folder: Path, data: Path) -> Store:
+    from ctxeng_cli.core.errors import ToolError
+    from ctxeng_cli.session.stores.hook import HookStore
+    from ctxeng_cli.tools import load_function
+
+    try:
+        made = load_function(rest, str(folder))()
+    except ToolError as error:
+        raise SessionError(f"store {rest}: {error.message}") from None
+    except Exception as error:
+        raise SessionError(f"store {rest} failed: {type(error).__name__}: {error}") from error
+    return HookStore(rest, made, data)
+
+
+STORES: dict[str, Callable[[str, Path, Path], Store]] = {
+    "file": lambda rest, folder, data: FileStore(data),
+    "memory": _memory,
+    "sqlite": _sqlite,
+    "redis": _redis,
+    "rediss": _redis,
+    "python": _hook,
+}
+
+
+def store_for(text: str, folder: Path, data: Path) -> Store:
+    """The store that `memory.store` names. `folder` is the spec's, `data` the data directory. Raises SessionError."""
+    kind, _, rest = text.partition(":")
+    return STORES[kind](text if kind.startswith("redis") else rest, folder, data)
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """Several stores, with their names, to look for a session in. The first that has an id has it; one that can't be asked
+    is left out, and `told`."""
+
+    stores: Sequence[tuple[str, Callable[[], Store]]]
+    told: Callable[[str], None]
+
+    def with_id(self, id: str) -> Store | None:
+        return next((store for _, store in self._asked() if store.data(id) is not None), None)
+
+    def _asked(self) -> Iterator[tuple[str, Store]]:
+        for name, make in self.stores:
+            try:
+                store = make()
+                store.ids()
+            except CtxengError as error:
+                self.told(f"left out: {error.message}")
+                continue
+            yield name, store
+
+    def infos(self) -> Iterator[SessionInfo]:
+        for name, store in self._asked():
+            at = (lambda id, store=store: str(store.path(id))) if isinstance(store, FileStore) else (lambda id, name=name: name)
+            yield from listed(store, at)
+
+    def ids(self) -> list[str]:
+        return [id for _, store in self._asked() for id in store.ids()]
+
+
+__all__ = [
+    "STORES", "FileLog", "FileStore", "Loaded", "Log", "SessionInfo", "Store", "Stores", "delete", "first", "latest", "listed",
+    "parse_log", "read", "read_log", "store_for",
+]  # fmt: skip
