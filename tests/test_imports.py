@@ -13,7 +13,7 @@ PACKAGE = "ctxeng_cli"
 ROOT = Path(__file__).parent.parent
 
 WORDS = {"spec", "core"}
-TURN = {"agent", "assembly", "window", "lint"} | WORDS
+TURN = {"agent", "assembly", "window", "lint", "payloads"} | WORDS
 IMPLEMENTATIONS = {"tools", "models", "transcripts"}
 
 # room → the rooms that it may import
@@ -22,7 +22,8 @@ ROOMS: dict[str, set[str]] = {
     "spec": {"core"},
     "assembly": WORDS,
     "window": WORDS,
-    "lint": WORDS,
+    "payloads": {"core"},
+    "lint": {"payloads"} | WORDS,
     "tools": WORDS,
     "models": WORDS,
     "transcripts": WORDS,

@@ -11,6 +11,7 @@ import os
 import re
 import runpy
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,25 @@ import pytest
 from tests.commands import Ran, ctxeng, in_terminal
 
 SHARED = os.environ.get("CTXENG_SHARED")
-AREAS = ("yaml", "terminal")
+AREAS = ("yaml", "terminal", "pairs and windows", "compaction", "counting", "prompt cache")
 LOOKED_AT = ("steps", "last", "repeat", "max_seconds", "max_rss_mb")
 """What is expected of the whole case, not of what one step said."""
 ALSO = (
-    "B18", "B20", "B23", "B26", "B37", "B40", "B44", "B49", "B60", "B62", "B63", "B65", "B66", "B70", "B74", "B77",
-)  # fmt: skip
+    "B37",
+    "B40",
+    "B44",
+    "B49",
+    "B60",
+    "B62",
+    "B63",
+    "B65",
+    "B66",
+    "B70",
+    "B77",
+    "B80",
+    "B81",
+    "B82",
+)
 """Of other areas, what is built already."""
 
 
@@ -37,7 +51,7 @@ def cases() -> list[dict[str, Any]]:
 
 def is_foreign(step: dict[str, Any]) -> bool:
     command = step.get("cmd", [""])
-    return command[0] == "replay" and "--policy" not in command
+    return command[0] == "replay" and "--policy" not in command and "--json" not in command
 
 
 def run(step: dict[str, Any], folder: Path, attempt: int, most_mb: int | None) -> list[Ran]:
@@ -77,13 +91,13 @@ def _seconds(value: float | str, attempt: int) -> float:
     return least + (most - least) * (attempt * 0.618 % 1)
 
 
-def holds(expect: dict[str, Any], ran: list[Ran]) -> str | None:
+def holds(expect: dict[str, Any], ran: list[Ran], folder: Path) -> str | None:
     """What does not hold, or None."""
     both = "\n".join(r.out + r.err for r in ran)
     shown = both + "\n".join(r.screen for r in ran) + "\n" + "\n".join(_decoded(r.out) for r in ran)
     errors = "\n".join(r.err or r.out for r in ran)
     for key, value in expect.items():
-        wrong = {
+        claims: dict[str, Callable[[Any], bool]] = {
             "exit": lambda v: any(r.exit not in v for r in ran),
             "each_exit": lambda v: any(r.exit not in v for r in ran),
             "no_crash": lambda v: "Traceback" in both or any(r.exit > 3 and r.exit != 130 for r in ran),
@@ -92,15 +106,23 @@ def holds(expect: dict[str, Any], ran: list[Ran]) -> str | None:
             "stderr": lambda v: any(text not in errors for text in v),
             "raw_lacks": lambda v: any(text in both for text in v),
             "legal": lambda v: '"severity":"error"' in both,
-            "either": lambda v: all(holds(one, ran) for one in v),
+            "either": lambda v: all(holds(one, ran, folder) for one in v),
             "unique": lambda v: _repeated(v, ran),
             "kept": lambda v: any(not set(v["messages"]) <= set(row["window"]) for row in _asked(v["at"], ran)),
+            "contains_in_step": lambda v: any(text not in ran[step - 1].out + ran[step - 1].err for step, text in v),
             "summary": lambda v: any(row[key] > bound["max"] for row in _rows(ran) for key, bound in v.items()),
-            "compare": lambda v: not _less(*v, ran),  # type: ignore[call-arg]
+            "compare": lambda v: not _less(v[0], v[1], ran),
             "monotone": lambda v: not _grows([row["tokens"] for row in _printed("replay.request", ran)]),
             "compare_policies": lambda v: not _compares(v[0], v[1], ran),
-        }[key](value)
-        if wrong:
+            "lint": lambda v: not all(_found(one, ran) for one in v),
+            "turns": lambda v: max(row["turn"] for row in _printed("replay.request", ran)) != v,
+            "requests": lambda v: max(row["request"] for row in _printed("replay.request", ran)) != v,
+            "first_role": lambda v: _first_roles(folder, ran) != {v},
+            "last_message": lambda v: any(row["window"][-1] != v for row in _asked("last", ran)),
+            "order": lambda v: any(a < 0 for a in _places(v, shown)) or _places(v, shown) != sorted(_places(v, shown)),
+            "pairs": lambda v: any(not _together(pair, ran) for pair in v),
+        }
+        if claims[key](value):
             return f"{key}: {value}"
     return None
 
@@ -127,6 +149,35 @@ def _asked(at: int | str, ran: list[Ran]) -> list[dict[str, Any]]:
     rows = _printed("replay.request", ran)
     last = max(row["request"] for row in rows)
     return [row for row in rows if row["request"] == (last if at == "last" else at)]
+
+
+def _found(wanted: dict[str, Any], ran: list[Ran]) -> bool:
+    """Whether a finding with one of the codes mentions all that it should, and nothing that it should not."""
+    findings = [finding for row in _printed("replay.request", ran) for finding in row["lint"]]
+    for finding in findings:
+        text = json.dumps(finding, ensure_ascii=False)
+        coded = "codes" not in wanted or finding["code"] in wanted["codes"]
+        said = all(word in text for word in wanted.get("mentions", ()))
+        if coded and said and not any(word in text for word in wanted.get("lacks", ())):
+            return True
+    return False
+
+
+def _first_roles(folder: Path, ran: list[Ran]) -> set[str]:
+    """The roles that windows begin with, the system message aside."""
+    messages = json.loads((folder / "t.json").read_text())
+    roles = {f"m{number}": message["role"] for number, message in enumerate(messages, 1)}
+    windows = [[roles[id] for id in row["window"]] for row in _printed("replay.request", ran)]
+    return {next(role for role in window if role != "system") for window in windows}
+
+
+def _together(pair: list[str], ran: list[Ran]) -> bool:
+    """Whether each window that holds a call holds its result, and the other way round."""
+    return all((pair[0] in row["window"]) == (pair[1] in row["window"]) for row in _printed("replay.request", ran)[-1:])
+
+
+def _places(words: list[str], shown: str) -> list[int]:
+    return [shown.find(word) for word in words]
 
 
 def _rows(ran: list[Ran]) -> list[dict[str, Any]]:
@@ -173,11 +224,11 @@ def test_case(case: dict[str, Any], tmp_path: Path) -> None:
             seconds = time.monotonic() - started
             all_ran += ran
             if number < len(expect.get("steps", [])):
-                assert holds(expect["steps"][number], ran) is None, ran
+                assert holds(expect["steps"][number], ran, tmp_path) is None, ran
             assert seconds <= expect.get("max_seconds", 60)
         general = {key: value for key, value in expect.items() if key not in LOOKED_AT}
         if "unique" in general:
             assert not _repeated(general.pop("unique"), ran)
         if "last" in expect:
-            assert holds(expect["last"], ran) is None, ran
-        assert holds(general, all_ran) is None, all_ran
+            assert holds(expect["last"], ran, tmp_path) is None, ran
+        assert holds(general, all_ran, tmp_path) is None, all_ran

@@ -49,7 +49,7 @@ async def ask(agent: Agent, wires: Wires, *, round: int, final: bool) -> Message
     away (SPEC 3).
     """
     tools = () if final else tuple(tool.definition for tool in equipped(agent, wires).values())
-    budgets = budgets_of(agent.policy or agent.spec.policy, agent.context_window, agent.max_output)
+    budgets = budgets_of(agent.policy or agent.spec.policy, agent.context_window, agent.max_output, agent.provider)
     window = None
     for budget in budgets:
         tools, window = await _fit(agent, wires, budget, tools, first=round == 1)
@@ -166,7 +166,13 @@ def _record_request(
             parameters=dict(request.parameters),
             stable_prefix_tokens=_stable(history, wires, refs),
             fingerprint=request.fingerprint,
-            lint=check(request, tokens=used, context_window=agent.context_window),
+            lint=check(
+                request,
+                provider=agent.provider,
+                tokens=used,
+                context_window=agent.context_window,
+                rewritten=frozenset(ref.partition("=")[0] for ref in named if "=" in ref),
+            ),
             payload=request.payload() if wires.payload else None,
         )
     )

@@ -47,6 +47,8 @@ class Agent:
     counter: Counter
     system: Template | None
     user: Template | None
+    provider: str = "openai"
+    """Whose protocol rules its requests follow."""
     context_window: int | None = None
     max_output: int | None = None
     """What the model's window holds and what it answers at most, in tokens, where that is known."""

@@ -72,7 +72,19 @@ def inspect_context(
             raise UsageError("--turn and --request belong to a session: add --session ID")
         else:
             view = unsent_view(io, name, session, message, var, overrides(io, model, window), file)
-        _show(io, view, part, payload, json)
+        _show(io, _linted(view, provider), part, payload, json, provider)
+
+
+def _linted(view: Context, provider: str | None) -> Context:
+    """The view under another provider's rules, where one is asked for."""
+    from dataclasses import replace
+
+    from ctxeng_cli.core.view import request_of
+    from ctxeng_cli.lint import check
+
+    if provider is None or provider == view.provider:
+        return view
+    return replace(view, provider=provider, lint=check(request_of(view), provider=provider))
 
 
 def recorded_view(io: Io, session: str, name: str | None, turn: int | None, request: int | None, file: str | None) -> Context:
@@ -182,9 +194,10 @@ def unsent_view(
     return found[0]
 
 
-def _show(io: Io, view: Context, part: str | None, payload: bool, json: bool) -> None:
+def _show(io: Io, view: Context, part: str | None, payload: bool, json: bool, provider: str | None) -> None:
     from ctxeng_cli.core.errors import UsageError
-    from ctxeng_cli.core.view import context_json, payload_of
+    from ctxeng_cli.core.view import context_json, request_of
+    from ctxeng_cli.payloads import body
 
     if part is not None:
         chosen = [p for p in view.parts if part in (p.id, p.message)]
@@ -198,7 +211,7 @@ def _show(io: Io, view: Context, part: str | None, payload: bool, json: bool) ->
 
             io.out(safe("\n".join(p.text for p in chosen)))
     elif payload:
-        _show_payload(io, payload_of(view), json)
+        _show_payload(io, body(request_of(view), provider or view.provider), json)
     elif json:
         io.json(context_json(view))
     else:

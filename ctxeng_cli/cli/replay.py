@@ -14,7 +14,7 @@ from ctxeng_cli.cli.options import File, Json, Provider, check_provider, run_of
 if TYPE_CHECKING:
     from ctxeng_cli.cli.io import Io
     from ctxeng_cli.core.events import Entry, ReplayRequest
-    from ctxeng_cli.replay import Row
+    from ctxeng_cli.replay import Expectation, Row
     from ctxeng_cli.transcripts import Recording
 
 
@@ -27,6 +27,11 @@ def replay(
     provider: Provider = None,
     turn: Annotated[int | None, typer.Option("--turn", metavar="N", help="Only this turn.")] = None,
     request: Annotated[int | None, typer.Option("--request", metavar="N", help="Only the turn up to this request.")] = None,
+    expect: Annotated[
+        list[str] | None,
+        typer.Option("--expect", metavar="COND", help="Fail unless this holds, such as peak_tokens<=8000 or has(m2)@last."),
+    ] = None,
+    fix: Annotated[bool, typer.Option("--fix", help="Mend what a provider would refuse, and say each change.")] = False,
     step: Annotated[bool, typer.Option("--step", help="Wait for a key after each turn.")] = False,
     view: Annotated[str, typer.Option("--view", metavar="full|bar|off", help="How much of the window is shown.")] = "full",
     json: Json = False,
@@ -39,12 +44,17 @@ def replay(
       ctxeng replay path/to/session.jsonl --turn 3
       ctxeng replay chat.json --policy tokens:4000 --policy tokens:4000,low_water=0.7
       ctxeng replay chat.json --policy messages:10 --json
+      ctxeng replay chat.json --policy agent:guide --expect 'peak_tokens<=8000' --expect 'has(m2)@last'
+      ctxeng replay broken.json --fix --provider anthropic
 
-    Recordings of ours, OpenAI chat messages (a list, a request, JSON lines), requests of Anthropic.
+    A policy is a string such as tokens:8000,low_water=0.7, as-recorded, agent:NAME or FILE.yaml#NAME. Recordings: ours,
+    OpenAI chat messages (a list, a request, JSON lines), requests of OpenAI's Responses, of Anthropic and of Gemini; - is
+    standard input.
     """
     with reported(io := standard()):
         from ctxeng_cli.core.codec import dumps
         from ctxeng_cli.core.errors import UsageError
+        from ctxeng_cli.replay import expectation
 
         if view not in ("full", "bar", "off"):
             raise UsageError(f'--view is full, bar or off, not "{view}"')
@@ -52,13 +62,14 @@ def replay(
             raise UsageError("--step needs a terminal, and goes without --json")
         check_provider(provider)
         policies = policy or []
+        wanted = Wanted(turn, request, tuple(expectation(text) for text in expect or ()), fix)
         failed = False
         for name in files:
             path, own = located(io, name, file)
-            if policies or not own:
+            if policies or expect or fix or not own:
                 if step:
                     raise UsageError("--step steps through a session of ctxeng's; leave --policy out")
-                failed |= put_through(io, path, name, policies, Wanted(turn, request), provider, json, file)
+                failed |= put_through(io, path, name, policies, wanted, provider, json, file)
                 continue
             entries = recorded(io, path, name)
             chosen = pick(entries, turn, request)
@@ -114,10 +125,12 @@ def recorded(io: Io, source: Path | bytes, name: str) -> list[Entry]:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which requests are listed."""
+    """What is asked of a replay: which requests are listed, what must hold, whether the recording is mended first."""
 
     turn: int | None
     request: int | None
+    expect: tuple[Expectation, ...] = ()
+    fix: bool = False
 
     @property
     def narrow(self) -> bool:
@@ -145,18 +158,29 @@ def put_through(
     from ctxeng_cli.replay import Summary, simulate
 
     recording = recording_of(source, name)
+    repairs: tuple[str, ...] = ()
+    if wanted.fix:
+        from ctxeng_cli.transcripts import repaired
+
+        recording, repairs = repaired(recording)
     runs = [run_of(io, text, "--policy", file, recording.model) for text in policies or ["as-recorded"]]
     counter = counter_for(recording.model)
     printed = Printed(io, json, counter.exact, [str(one) for one in runs])
     sums = [Summary(one) for one in runs]
+    if wanted.fix and json:
+        printed.messages(recording)
     listed = json or len(runs) < 2 or wanted.narrow
     for row in simulate(recording, runs, counter, provider or recording.provider):
         sums[row.run].add(row)
+        for expected in wanted.expect:
+            expected.see(row)
         if listed and wanted.fits(row):
             printed(row)
     counts = recording.counts
     found = f"{name}: {recording.format}, {counts['messages']:,} messages, {counts['requests']:,} requests"
     io.say("; ".join([found, *recording.notes]))
+    for repair in repairs:
+        io.say(f"mended {repair}")
     rows = tuple(one.row for one in sums)
     printed.end()
     if json:
@@ -165,7 +189,14 @@ def put_through(
         from ctxeng_cli.screen.tables import policies_table
 
         io.console().print(policies_table(rows))
-    return any(row.illegal_requests or (row.overflows and "overflow=keep" not in row.policy) for row in rows)
+    failed = False
+    for expected in wanted.expect:
+        for number, whole in enumerate(rows):
+            what = expected.judge(number, whole)
+            if what is not None:
+                failed = True
+                io.say(f"{name}: {expected.written} does not hold under {whole.policy}: {what}")
+    return failed or any(row.illegal_requests or (row.overflows and "overflow=keep" not in row.policy) for row in rows)
 
 
 def recording_of(source: Path | bytes, name: str) -> Recording:
@@ -192,6 +223,18 @@ class Printed:
             return
         self.number += 1
         self.io.json(to_json(Entry(self.number, "", row.turn, "", row.request)))
+
+    def messages(self, recording: Recording) -> None:
+        """The messages of a mended recording, as events: what is printed is a recording again."""
+        from ctxeng_cli.core.codec import to_json
+        from ctxeng_cli.core.events import Entry, MessageAdded
+        from ctxeng_cli.core.tokens import counter_for
+
+        counter = counter_for(recording.model)
+        for message in recording.messages:
+            self.number += 1
+            event = MessageAdded(message=message, tokens=counter.message(message))
+            self.io.json(to_json(Entry(self.number, "", 0, "", event)))
 
     def end(self) -> None:
         from ctxeng_cli.screen.tables import requests_table

@@ -334,6 +334,8 @@ class ReplayRequest(Event):
     lint: tuple[Finding, ...]
     overflow: str | None = None
     summarized: int = 0
+    recorded_input: int | None = None
+    """The input tokens that the recording says its own request had, cached ones included."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ class ToolDefinition:
     name: str
     description: str = ""
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """What a recording holds of it besides, by its own key: a cache mark."""
 
     def openai(self) -> dict[str, Any]:
         """In OpenAI's shape."""

@@ -163,12 +163,12 @@ def context(state: State, agent: str, sent: RequestSent, turn: int, counter: Cou
     )
 
 
-def payload_of(view: Context) -> dict[str, Any]:
-    """The exact body of the request, in the shape in which it is sent."""
+def request_of(view: Context) -> Request:
+    """The request behind a view."""
     tools = tuple(
         ToolDefinition(t["function"]["name"], t["function"]["description"], t["function"]["parameters"]) for t in view.tools
     )
-    return Request(view.messages, tools, None, view.parameters).payload()
+    return Request(view.messages, tools, None, view.parameters)
 
 
 def _question(history: History, sent: set[str]) -> str | None:

@@ -14,12 +14,14 @@ from functools import lru_cache
 from ctxeng_cli.core.events import Finding
 from ctxeng_cli.core.messages import Message
 from ctxeng_cli.core.request import Request
+from ctxeng_cli.lint.finding import error, warning
 
 RULES: dict[str, str] = {
     "OC001": "every call is answered by tool messages right behind it",
     "OC002": "a tool message answers a call of the assistant message before it",
     "OC003": "ids are there and have at most 40 characters; names are of letters, digits, _ and -, 64 at most",
-    "OC005": "arguments are JSON, a call has one answer, no message is empty (accepted, and does harm)",
+    "OC004": "arguments are text, and content is null only beside calls",
+    "OC005": "arguments are JSON, a call has one answer, no message is empty, tools are used (accepted, and does harm)",
     "OC006": "the request fits into the model's window",
     "OC007": "instructions stand first, in one role (accepted, and does harm)",
     "OC008": "at most 128 tools",
@@ -27,33 +29,23 @@ RULES: dict[str, str] = {
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _LONGEST_ID = 40
 _MOST_TOOLS = 128
+_UNUSED_AFTER = 10
+"""Answers without a call, after which tools count as unused."""
 
 
-def check(request: Request, *, tokens: int | None = None, context_window: int | None = None) -> tuple[Finding, ...]:
-    """Everything that the provider would refuse (`error`) or that does harm (`warning`), in message order.
-
-    `tokens` are those of the request, `context_window` what the model holds; without both, OC006 is not looked at.
-    """
-    findings = [*_pairs(request.messages), *_ids(request), *_harm(request.messages), *_order(request.messages)]
+def check(
+    request: Request, *, tokens: int | None = None, context_window: int | None = None, rewritten: frozenset[str] = frozenset()
+) -> list[Finding]:
+    """All findings. Without both `tokens` and `context_window` OC006 is not looked at."""
+    findings = [*_pairs(request.messages), *_ids(request), *_types(request.messages), *_harm(request), *_order(request.messages)]
     if len(request.tools) > _MOST_TOOLS:
-        findings.append(_error("OC008", f"The request has {len(request.tools)} tools.", "array_above_max_length: tools"))
+        findings.append(error("OC008", f"The request has {len(request.tools)} tools.", "array_above_max_length: tools"))
     if tokens is not None and context_window is not None and tokens > context_window:
         says = (
             f"This model's maximum context length is {context_window} tokens. However, your messages resulted in {tokens} tokens."
         )
-        findings.append(_error("OC006", f"The request has {tokens:,} tokens, the model's window {context_window:,}.", says))
-    if not findings:
-        return ()
-    place = {message.id: at for at, message in enumerate(request.messages)}
-    return tuple(sorted(findings, key=lambda finding: place.get(finding.part or "", -1)))
-
-
-def _error(code: str, message: str, says: str, part: str | None = None) -> Finding:
-    return Finding(code, "error", message, says, part)
-
-
-def _warning(code: str, message: str, part: str | None = None) -> Finding:
-    return Finding(code, "warning", message, "", part)
+        findings.append(error("OC006", f"The request has {tokens:,} tokens, the model's window {context_window:,}.", says))
+    return findings
 
 
 # -- OC001 and OC002: pairs ------------------------------------------------------------------------------------------
@@ -70,7 +62,7 @@ def _pairs(messages: Sequence[Message]) -> Iterator[Finding]:
             if id in open:
                 open.remove(id)
             elif id in asked:
-                yield _warning("OC005", f"{message.id} answers {id!r} a second time.", message.id)
+                yield warning("OC005", f"{message.id} answers {id!r} a second time.", message.id)
             else:
                 yield _stray(messages, at)
             continue
@@ -92,7 +84,7 @@ def _stray(messages: Sequence[Message], at: int) -> Finding:
     else:
         what = f"{message.id} is a result of {id!r}, and no call of that id stands before it."
     says = "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
-    return _error("OC002", what, f"{says} (param: messages.[{at}].role)", message.id)
+    return error("OC002", what, f"{says} (param: messages.[{at}].role)", message.id)
 
 
 def _unanswered(messages: Sequence[Message], at: int, caller: Message, open: Sequence[str]) -> Finding:
@@ -106,7 +98,7 @@ def _unanswered(messages: Sequence[Message], at: int, caller: Message, open: Seq
         "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
         f"The following tool_call_ids did not have response messages: {', '.join(open)}"
     )
-    return _error("OC001", what, f"{says} (param: messages.[{at}].role)", caller.id)
+    return error("OC001", what, f"{says} (param: messages.[{at}].role)", caller.id)
 
 
 # -- OC003: ids and names --------------------------------------------------------------------------------------------
@@ -116,13 +108,13 @@ def _ids(request: Request) -> Iterator[Finding]:
     for tool in request.tools:
         if not _NAME.fullmatch(tool.name):
             says = f"Invalid 'tools[].function.name': string does not match pattern {_NAME.pattern!r}."
-            yield _error("OC003", f"The tool name {tool.name!r} holds what the provider refuses.", says)
+            yield error("OC003", f"The tool name {tool.name!r} holds what the provider refuses.", says)
     for at, message in enumerate(request.messages):
         for call in message.tool_calls:
             if not 0 < len(call.id) <= _LONGEST_ID:
                 yield _id(message, at, call.id, "tool call", "tool_calls[].id")
             if not _NAME.fullmatch(call.name):
-                yield _error(
+                yield error(
                     "OC003",
                     f"{message.id} calls {call.name!r}, a name that the provider refuses.",
                     f"Invalid 'messages[{at}].tool_calls[].function.name': string does not match pattern.",
@@ -136,21 +128,41 @@ def _id(message: Message, at: int, id: str, what: str, field: str) -> Finding:
     """What is wrong with an id that is missing or too long."""
     if not id:
         says = f"Missing required parameter: 'messages[{at}].{field}'."
-        return _error("OC003", f"{message.id} is a {what} without an id.", says, message.id)
+        return error("OC003", f"{message.id} is a {what} without an id.", says, message.id)
     says = f"Invalid 'messages[{at}].{field}': string too long. Expected a string with maximum length {_LONGEST_ID}."
-    return _error("OC003", f"{message.id} is a {what} whose id has {len(id)} characters, {id[:20]}….", says, message.id)
+    return error("OC003", f"{message.id} is a {what} whose id has {len(id)} characters, {id[:20]}….", says, message.id)
 
 
 # -- OC005 and OC007: accepted, and does harm ------------------------------------------------------------------------
 
 
-def _harm(messages: Sequence[Message]) -> Iterator[Finding]:
+def _types(messages: Sequence[Message]) -> Iterator[Finding]:
+    """OC004: what a recording held as another type. Messages of our own can't."""
+    for at, message in enumerate(messages):
+        if not message.extra:
+            continue
+        for id in message.extra.get("arguments_not_text") or ():
+            says = f"Invalid type for 'messages[{at}].tool_calls[].function.arguments': expected a string, got an object."
+            yield error("OC004", f"The arguments of the call {id!r} in {message.id} are no text.", says, message.id)
+        if message.extra.get("content_null"):
+            says = f"Invalid value for 'content': expected a string, got null. (param: messages.[{at}].content)"
+            yield error("OC004", f"{message.id} has null as its content and calls nothing.", says, message.id)
+
+
+def _harm(request: Request) -> Iterator[Finding]:
+    messages = request.messages
+    if request.tools and len(messages) > 2 * _UNUSED_AFTER:
+        answers = sum(message.role == "assistant" for message in messages)
+        if answers >= _UNUSED_AFTER and not any(message.tool_calls for message in messages):
+            yield warning(
+                "OC005", f"None of {len(request.tools)} tools was called in {answers} answers; each request pays for them."
+            )
     for message in messages:
         for call in message.tool_calls:
             if not _is_object(call.arguments):
-                yield _warning("OC005", f"The arguments of {call.name} in {message.id} are no JSON object.", message.id)
+                yield warning("OC005", f"The arguments of {call.name} in {message.id} are no JSON object.", message.id)
         if message.role != "tool" and not message.content and not message.tool_calls:
-            yield _warning("OC005", f"{message.id} is an empty {message.role} message.", message.id)
+            yield warning("OC005", f"{message.id} is an empty {message.role} message.", message.id)
 
 
 @lru_cache(maxsize=2048)
@@ -167,7 +179,7 @@ def _order(messages: Sequence[Message]) -> Iterator[Finding]:
         return
     roles = {str(messages[at].extra.get("role", "system")) for at in instructions}
     if len(roles) > 1:
-        yield _warning("OC007", "Instructions stand in two roles, system and developer.", messages[instructions[0]].id)
+        yield warning("OC007", "Instructions stand in two roles, system and developer.", messages[instructions[0]].id)
     for at in instructions:
         if any(message.role != "system" for message in messages[:at]):
-            yield _warning("OC007", f"{messages[at].id} is a system message that does not stand first.", messages[at].id)
+            yield warning("OC007", f"{messages[at].id} is a system message that does not stand first.", messages[at].id)

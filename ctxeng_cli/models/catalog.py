@@ -36,6 +36,22 @@ def limits_of(spec: ModelSpec) -> Limits:
     )
 
 
+_FAMILIES = (
+    ("anthropic", ("anthropic/", "claude-", "bedrock/anthropic.", "vertex_ai/claude")),
+    ("gemini", ("gemini/", "gemini-", "vertex_ai/gemini")),
+)
+
+
+def provider_of(spec: ModelSpec) -> str:
+    """Whose protocol rules a model's requests follow: what the spec says, else the model string's family, else OpenAI's;
+    offline, scripted and local models are linted as `openai` (SPEC 8)."""
+    if spec.provider is not None:
+        return spec.provider
+    if spec.api_base is not None:
+        return "openai"
+    return next((provider for provider, heads in _FAMILIES if spec.model.startswith(heads)), "openai")
+
+
 def window_problem(spec: AgentSpec) -> Problem | None:
     """What is wrong with a window that is a share of the model's, where that is not known."""
     if spec.policy.share is None or limits_of(spec.model).window is not None:

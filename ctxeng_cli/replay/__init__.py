@@ -3,7 +3,8 @@
 Runs the code that holds the window of a live session (`window.Hold`) over the messages of a recording.
 """
 
+from ctxeng_cli.replay.expect import Expectation, expectation
 from ctxeng_cli.replay.simulate import Row, Run, Summary, is_illegal, look, simulate, summary
 from ctxeng_cli.replay.window import Window
 
-__all__ = ["Row", "Run", "Summary", "Window", "is_illegal", "look", "simulate", "summary"]
+__all__ = ["Expectation", "Row", "Run", "Summary", "Window", "expectation", "is_illegal", "look", "simulate", "summary"]

@@ -81,6 +81,8 @@ class Row:
     turn: int
     request: ReplayRequest
     simulated: bool = False
+    sent: Sequence[Message] = ()
+    """The messages as the model would see them."""
 
 
 def simulate(recording: Recording, runs: Sequence[Run], counter: Counter, provider: str = "openai") -> Iterator[Row]:
@@ -96,7 +98,7 @@ def simulate(recording: Recording, runs: Sequence[Run], counter: Counter, provid
                 simulation.add(item, tokens)
         elif isinstance(item, Asked):
             for number, simulation in enumerate(simulations):
-                yield Row(number, simulation.turn, simulation.request(item), simulation.simulated)
+                yield Row(number, simulation.turn, simulation.request(item), simulation.simulated, simulation.sent_messages)
                 simulation.forget()
         else:
             for simulation in simulations:
@@ -136,11 +138,18 @@ def look(
 class _Simulation:
     def __init__(self, one: Run, recording: Recording, counter: Counter, provider: str) -> None:
         self.run, self.policy, self.counter, self.provider = one, one.policy, counter, provider
-        self.budgets = budgets_of(Policy() if one.policy.kind == "python" else one.policy, one.context_window, one.max_output)
+        policy = Policy() if one.policy.kind == "python" else one.policy
+        self.budgets = budgets_of(policy, one.context_window, one.max_output, provider)
         self.limited = one.policy.kind != "python"
+        self.verbatim = one.policy.kind == "as-recorded" and recording.format != "ctxeng"
+        """Whether each request is shown as it stands in a recording of another tool's, message for message."""
+        self.order: list[str] = []
+        self.said_tokens = 0
         self.offloads = any(isinstance(step, Offload) for step in one.policy.pipeline)
         self.recording = recording
+        self.parameters = {"model": recording.model, **recording.parameters}
         self.state, self.turn, self.seq, self.number = State(), 0, 0, 0
+        self.sent_messages: list[Message] = []
         self.evicted: list[str] = []
         self.left: list[str] = []
         """What has left since the last request, summarized messages among it."""
@@ -183,6 +192,9 @@ class _Simulation:
             edits = start(self.history, self.policy, self.turn)
             if edits:
                 self.record(WindowEdited(edits=edits))
+        if self.verbatim:
+            self.order.append(message.id)
+            self.said_tokens += tokens
         self.record(MessageAdded(message=message, tokens=tokens))
 
     def recorded(self, event: SummaryMade | HookAnswered | WindowEdited | PartDefined) -> None:
@@ -225,7 +237,7 @@ class _Simulation:
 
     def set_limit(self, limit: int) -> None:
         self.limited = True
-        self.budgets = budgets_of(self.policy.limited(limit), self.run.context_window, self.run.max_output)
+        self.budgets = budgets_of(self.policy.limited(limit), self.run.context_window, self.run.max_output, self.provider)
 
     # -- a request --
 
@@ -239,7 +251,7 @@ class _Simulation:
         self.number += 1
         history, tools, fixed, why = self.history, self.tools, self.fixed, None
         first = not history.exchanges or not history.exchanges[-1].rounds
-        window: tuple[str, ...] | None = None
+        window = tuple(self.order) if self.verbatim else None
         hold = Hold(history, self.policy, self.record, self.counter.text, self.state.texts, self.turn, self.pins, self.memory)
         for budget in self.budgets if self.policy.kind != "as-recorded" else ():
             try:
@@ -256,18 +268,21 @@ class _Simulation:
                 if still > 0:
                     why = f"{still:,} {budget.unit} over the limit: what a tool has answered must stay"
         sent, refs = shown(history, self.state.texts, self.shown, window)
+        self.sent_messages = sent
+        rewritten = frozenset(ref.partition("=")[0] for ref in refs if "=" in ref) if history.overrides else frozenset()
         refs = [*self.refs, *refs] if tools else refs
         row = ReplayRequest(
             policy=str(self.run),
             request=self.number,
             pending=asked.pending,
             window=history.window() if window is None else window,
-            tokens=history.window_tokens + fixed,
+            tokens=(self.said_tokens if self.verbatim else history.window_tokens) + fixed,
             evicted=tuple(self.evicted),
             stable_prefix_tokens=self._stable(refs),
-            lint=check(Request(tuple(sent), tools)),
+            lint=check(Request(tuple(sent), tools, None, self.parameters), provider=self.provider, rewritten=rewritten),
             overflow=why,
             summarized=self.made,
+            recorded_input=asked.recorded.input if asked.recorded else None,
         )
         self.made = 0
         self.before = refs
@@ -329,6 +344,7 @@ class _Simulation:
                 "unit": budget.unit, "limit": budget.limit, "reserve": budget.reserve, "used": used, "free": free,
                 "used_tokens": row.tokens,
             },
+            parameters=self.parameters if self.recording.model or self.recording.parameters else {},
             fingerprint="",
             lint=row.lint,
         )  # fmt: skip

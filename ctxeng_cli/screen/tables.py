@@ -142,13 +142,15 @@ def requests_table(policy: str, rows: Iterable[tuple[int, ReplayRequest]], exact
 
     def draw(canvas: Canvas) -> RenderableType:
         tokens = "tokens" if exact else f"{canvas.about} tokens"
-        names = ("request", "turn", "messages", tokens, "stable", "evicted", "notes")
+        kept = list(rows)
+        recorded = ("recorded",) if any(row.recorded_input is not None for _, row in kept) else ()
+        names = ("request", "turn", "messages", tokens, *recorded, "stable", "evicted", "notes")
         cells: list[tuple[object, ...]] = [
             (
-                row.request, turn, len(row.window), row.tokens, row.stable_prefix_tokens, len(row.evicted) or None,
-                "; ".join(_notes(row)),
+                row.request, turn, len(row.window), row.tokens, *((row.recorded_input,) if recorded else ()),
+                row.stable_prefix_tokens, len(row.evicted) or None, "; ".join(_notes(row)),
             )
-            for turn, row in rows
+            for turn, row in kept
         ]  # fmt: skip
         return _grid(canvas, names, cells, policy, frozenset(names[:-1]))
 

@@ -32,7 +32,7 @@ from ctxeng_cli.core.messages import number
 from ctxeng_cli.core.ports import Model, Observer, Record, Tool
 from ctxeng_cli.core.redact import Redactor
 from ctxeng_cli.core.tokens import counter_for
-from ctxeng_cli.models.catalog import limits_of, model_for, window_problem
+from ctxeng_cli.models.catalog import limits_of, model_for, provider_of, window_problem
 from ctxeng_cli.session.journal import Journal, NoLines
 from ctxeng_cli.session.stores import Loaded, Log, Store, parse_log
 from ctxeng_cli.session.stores import latest as latest_of
@@ -104,6 +104,7 @@ def wire(spec: AgentSpec, folder: str, environ: Mapping[str, str]) -> Agent:
         counter=counter_for(spec.model.model, spec.image_tokens),
         system=parse(spec.system) if spec.system else None,
         user=parse(spec.user) if spec.user else None,
+        provider=provider_of(spec.model),
         context_window=limits.window,
         max_output=limits.output,
         summarizer=summarizer_of(spec, folder, environ, model),
@@ -353,8 +354,8 @@ def _wired(
     if opened is None:
         record(
             SessionOpened(
-                session=id, model=spec.model.model, policy=str(spec.policy), tokenizer=agent.counter.name,
-                exact=agent.counter.exact, spec=spec.fingerprint(), keys=spec.digest(), file=file,
+                session=id, model=spec.model.model, provider=agent.provider, policy=str(spec.policy),
+                tokenizer=agent.counter.name, exact=agent.counter.exact, spec=spec.fingerprint(), keys=spec.digest(), file=file,
             )
         )  # fmt: skip
     else:
@@ -417,6 +418,7 @@ def _record_change(wires: Wires, before: Mapping[str, Any], agent: Agent) -> Non
             spec=agent.spec.fingerprint(),
             keys=after,
             model=agent.spec.model.model,
+            provider=agent.provider,
             policy=str(agent.spec.policy),
             tokenizer=agent.counter.name,
             exact=agent.counter.exact,

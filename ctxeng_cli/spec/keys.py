@@ -79,7 +79,7 @@ MODEL = Record("a model", {
     "temperature": Key(Number(least=0, most=2), "Sampling temperature."),
     "context_window": Key(Number(whole=True, least=1), "Tokens that the model's window holds; bounds every window policy."),
     "max_output": Key(Number(whole=True, least=1), "Tokens that the model may answer with."),
-    "provider": Key(Word(("openai",), ("openai-responses", "anthropic", "gemini")), "Whose protocol rules apply."),
+    "provider": Key(Word(("openai", "openai-responses", "anthropic", "gemini")), "Whose protocol rules apply."),
     "timeout_s": Key(Number(least=0.01), "Seconds until a silent model is given up."),
     "cache": LATER,
 }, {"base_url": "The address is called `api_base` here.", "max_tokens": "Write `max_output`.",

@@ -6,5 +6,6 @@ a format does not hold is said, and what is not understood is kept beside its me
 
 from ctxeng_cli.transcripts.detect import FORMATS, read
 from ctxeng_cli.transcripts.recording import Asked, Recording
+from ctxeng_cli.transcripts.repair import repaired
 
-__all__ = ["FORMATS", "Asked", "Recording", "read"]
+__all__ = ["FORMATS", "Asked", "Recording", "read", "repaired"]

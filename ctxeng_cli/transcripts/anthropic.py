@@ -19,19 +19,29 @@ _KINDS = {"tool_use", "tool_result", "thinking", "redacted_thinking"}
 
 
 def is_request(body: Mapping[str, Any]) -> bool:
-    """Whether a body with `messages` is one of Anthropic's: a `system` beside them, or blocks that OpenAI has not."""
+    """Whether a body with `messages` is one of Anthropic's: a `system` beside them, blocks or cache marks that OpenAI has not,
+    or one of its models."""
     contents = [m.get("content") for m in body.get("messages") or () if isinstance(m, Mapping)]
     blocks = [block for content in contents if isinstance(content, list) for block in content if isinstance(block, Mapping)]
-    return "system" in body or any(block.get("type") in _KINDS for block in blocks)
+    named = str(body.get("model") or "").startswith("claude")
+    return named or "system" in body or any(block.get("type") in _KINDS or "cache_control" in block for block in blocks)
 
 
 def recording(body: Mapping[str, Any]) -> Recording:
     """A request as a recording. Raises InputError with the place of what is no message."""
-    found = [message for number, item in enumerate(body["messages"], 1) for message in _messages(item, number)]
+    found = [message for number, item in enumerate(body["messages"], 1) for message in messages(item, number)]
     system = _system(body.get("system"))
-    messages = [*([system] if system else []), *found]
+    said = [*([system] if system else []), *found]
     tools = tuple(_tool(item, number) for number, item in enumerate(_listed(body.get("tools") or (), "tools"), 1))
-    return recorded("anthropic", messages, tools=tools, model=str(body.get("model") or ""), provider="anthropic")
+    return recorded(
+        "anthropic",
+        said,
+        request="max_tokens" in body,
+        tools=tools,
+        model=str(body.get("model") or ""),
+        provider="anthropic",
+        parameters={key: body[key] for key in ("thinking",) if key in body},
+    )
 
 
 def _system(value: Any) -> Message | None:
@@ -41,17 +51,22 @@ def _system(value: Any) -> Message | None:
     return Message("system", tuple(_blocks(value, "system", extra)), extra=extra)
 
 
-def _messages(body: Any, number: int) -> Iterator[Message]:
+def messages(body: Any, number: int) -> Iterator[Message]:
+    """The messages that one of Anthropic's holds: results apart from what else a user said. Raises InputError."""
     where = f"message {number}"
     if not isinstance(body, Mapping) or body.get("role") not in ("user", "assistant", "system"):
         raise InputError(f"{where} has no role of user or assistant")
     extra = {key: value for key, value in body.items() if key not in ("role", "content")}
     content = body.get("content")
+    rest: Any
     if body["role"] == "system":
         yield Message("system", tuple(_blocks(content, where, extra)), extra=extra)
     elif body["role"] == "assistant":
         calls = [block for block in content if _is(block, "tool_use")] if isinstance(content, list) else []
         rest = [block for block in content if not _is(block, "tool_use")] if isinstance(content, list) else content
+        for number, block in enumerate(calls):
+            if block.get("cache_control"):
+                extra.setdefault("cache_control", {})[str(len(rest) + number)] = block["cache_control"]
         made = tuple(_call(block, where) for block in calls)
         yield Message("assistant", tuple(_blocks(rest, where, extra)), tool_calls=made, extra=extra)
     else:
@@ -60,6 +75,8 @@ def _messages(body: Any, number: int) -> Iterator[Message]:
         for block in results:
             yield _result(block, where)
         if rest or not results:
+            if results and isinstance(content, list) and not _is(content[0], "tool_result"):
+                extra["before_results"] = True
             yield Message("user", tuple(_blocks(rest, where, extra)), extra=extra)
 
 
@@ -74,7 +91,7 @@ def _call(block: Mapping[str, Any], where: str) -> ToolCall:
 
 
 def _result(block: Mapping[str, Any], where: str) -> Message:
-    extra: dict[str, Any] = {}
+    extra: dict[str, Any] = {"cache_control": {"0": block["cache_control"]}} if block.get("cache_control") else {}
     content = tuple(_blocks(block.get("content"), where, extra))
     id = str(block.get("tool_use_id") or "")
     return Message("tool", content, tool_call_id=id, is_error=bool(block.get("is_error", False)), extra=extra)
@@ -88,7 +105,9 @@ def _blocks(content: Any, where: str, extra: dict[str, Any]) -> Iterator[Block]:
         if content:
             yield Text(content)
         return
-    for block in _listed(content, f"{where}: content"):
+    for number, block in enumerate(_listed(content, f"{where}: content")):
+        if isinstance(block, Mapping) and block.get("cache_control"):
+            extra.setdefault("cache_control", {})[str(number)] = block["cache_control"]
         kind = block.get("type") if isinstance(block, Mapping) else None
         if kind == "text" and isinstance(block.get("text"), str):
             yield Text(block["text"])
@@ -107,7 +126,8 @@ def _tool(body: Any, number: int) -> ToolDefinition:
         raise InputError(f"tool {number} has no name")
     schema = body.get("input_schema")
     parameters = dict(schema) if isinstance(schema, Mapping) else {"type": "object", "properties": {}}
-    return ToolDefinition(body["name"], str(body.get("description") or ""), parameters)
+    extra = {"cache_control": body["cache_control"]} if body.get("cache_control") else {}
+    return ToolDefinition(body["name"], str(body.get("description") or ""), parameters, extra)
 
 
 def _listed(value: Any, what: str) -> Sequence[Any]:

@@ -10,10 +10,10 @@ from typing import Any, BinaryIO, TypeVar
 
 from ctxeng_cli.core.errors import InputError
 from ctxeng_cli.core.messages import Message
-from ctxeng_cli.transcripts import anthropic, openai_chat, own
+from ctxeng_cli.transcripts import anthropic, claude_code, codex, gemini, openai_chat, openai_responses, own
 from ctxeng_cli.transcripts.recording import Item, Recording, asked_before_answers, numbered
 
-FORMATS = ("ctxeng", "anthropic", "openai-chat")
+FORMATS = ("ctxeng", "anthropic", "claude-code", "codex", "gemini", "openai-chat", "openai-responses")
 _HEAD = 65_536
 """Bytes of a file that are looked at to tell its format."""
 _BOM = b"\xef\xbb\xbf"
@@ -63,7 +63,17 @@ def _recording(opened: Open) -> Recording:
         raise InputError("the recording is empty")
     if openai_chat.is_message(_json(first)):
         return Recording("openai-chat", lambda recording: _messages(_Lines(opened), recording))
+    for is_line, recording, model_of in _BY_LINE:
+        if is_line(_json(first)):
+            bodies = [_json(line.encode("utf-8", "surrogatepass")) for _, line in islice(_Lines(opened), 50)]
+            return recording(_Lines(opened), model_of(bodies))
     return _whole(opened)
+
+
+_BY_LINE = (
+    (codex.is_line, codex.recording, codex.model_of),
+    (claude_code.is_line, claude_code.recording, claude_code.model_of),
+)
 
 
 def _json(line: bytes) -> Any:
@@ -87,6 +97,10 @@ def _whole(opened: Open) -> Recording:
         return openai_chat.recording({"messages": body})
     if isinstance(body, Mapping) and isinstance(body.get("messages"), list):
         return anthropic.recording(body) if anthropic.is_request(body) else openai_chat.recording(body)
+    if isinstance(body, Mapping) and openai_responses.is_request(body):
+        return openai_responses.recording(body)
+    if isinstance(body, Mapping) and gemini.is_request(body):
+        return gemini.recording(body)
     raise InputError(_unknown())
 
 
@@ -135,6 +149,6 @@ def _read(lines: Iterable[tuple[int, str]], recording: Recording) -> Iterator[Me
 
 def _unknown() -> str:
     return (
-        "not understood. It is no session of ctxeng's, no request of Anthropic's and holds no OpenAI chat messages; "
-        "other formats can't be read yet"
+        "not understood. It is no session of ctxeng's, Claude Code's or Codex', no request of Anthropic's, Gemini's or OpenAI's "
+        "Responses, and holds no OpenAI chat messages; other formats can't be read yet"
     )

@@ -41,7 +41,15 @@ def message(body: Any, number: int) -> Message:
         extra["role"] = role
     if body.get("refusal"):
         extra["refusal"] = body["refusal"]
-    calls = [_call(item, number) for item in _listed(body.get("tool_calls") or (), f"message {number}: tool_calls")]
+    listed = _listed(body.get("tool_calls") or (), f"message {number}: tool_calls")
+    calls = [_call(item, number) for item in listed]
+    wrong = [
+        call.id for call, item in zip(calls, listed, strict=True) if not isinstance(item["function"].get("arguments", ""), str)
+    ]
+    if wrong:
+        extra["arguments_not_text"] = wrong
+    if body.get("content", "") is None and not (role == "assistant" and (calls or body.get("function_call"))):
+        extra["content_null"] = True
     if isinstance(legacy := body.get("function_call"), Mapping):
         calls.append(ToolCall("", str(legacy.get("name", "")), _arguments(legacy.get("arguments"))))
     name = body.get("name")

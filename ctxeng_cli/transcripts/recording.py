@@ -6,10 +6,11 @@ so that a long one needs little memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from ctxeng_cli.core.events import HookAnswered, PartDefined, SummaryMade, WindowEdited
+from ctxeng_cli.core.events import HookAnswered, PartDefined, SummaryMade, Usage, WindowEdited
 from ctxeng_cli.core.messages import Message
 from ctxeng_cli.core.request import ToolDefinition
 
@@ -17,11 +18,18 @@ from ctxeng_cli.core.request import ToolDefinition
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A model was asked here. `tools` are those of the request where they differ from the recording's; `pending`: the
-    recording holds no answer to it."""
+    recording holds no answer to it. `recorded` is the usage that the answer came with."""
 
     pending: bool = False
     tools: tuple[ToolDefinition, ...] | None = None
+    recorded: Usage | None = None
 
+
+UNDERSTOOD = {
+    "role", "cache_control", "before_results", "arguments_not_text", "content_null", "items", "content_number",
+    "thought_signatures",
+}  # fmt: skip
+"""What importers keep beside a message for the sake of the payload or of a lint rule."""
 
 Item = Message | Asked | SummaryMade | HookAnswered | WindowEdited | PartDefined
 """Messages have the ids `m1`, `m2`, … in their order. Events stand in recordings of our own sessions: what was answered
@@ -38,6 +46,8 @@ class Recording:
     model: str = ""
     provider: str = "openai"
     """Whose protocol rules it follows."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """What its requests carried besides, where a rule of the provider's looks at it."""
     counts: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """What the format does not say, and what was not understood."""
@@ -48,7 +58,7 @@ class Recording:
         for item in self.source(self):
             if isinstance(item, Message):
                 counts["messages"] += 1
-                counts["kept"] += bool(item.extra)
+                counts["kept"] += bool(item.extra) and not item.extra.keys() <= UNDERSTOOD
                 counts["calls"] += bool(item.tool_calls)
                 counts["system"] += item.role == "system"
             elif isinstance(item, Asked):
@@ -94,20 +104,20 @@ def numbered(messages: Iterable[Message]) -> Iterator[Message]:
     return (message.with_id(f"m{number}") for number, message in enumerate(messages, 1))
 
 
-def asked_before_answers(messages: Iterable[Message]) -> Iterator[Item]:
+def asked_before_answers(messages: Iterable[Message], *, request: bool = False) -> Iterator[Item]:
     """Where a bare list of messages implies requests: one before each assistant message, and one more where it ends with a
-    question or with tool results (SPEC 8)."""
+    question or with tool results (SPEC 8). What is known to be a `request` was sent as a whole, whatever it ends with."""
     last: Message | None = None
     for message in messages:
         if message.role == "assistant" and last is not None:
             yield Asked()
         yield message
         last = message
-    if last is not None and last.role in ("user", "tool"):
+    if last is not None and (request or last.role in ("user", "tool")):
         yield Asked(pending=True)
 
 
-def recorded(format: str, messages: Iterable[Message], **known: object) -> Recording:
-    """A recording of messages that are there already, asked as a bare list is."""
+def recorded(format: str, messages: Iterable[Message], *, request: bool = False, **known: Any) -> Recording:
+    """A recording of messages that are there already, asked as a bare list is; `known` are further fields of it."""
     kept = tuple(numbered(messages))
-    return Recording(format, lambda _: asked_before_answers(kept), **known)  # type: ignore[arg-type]
+    return Recording(format, lambda _: asked_before_answers(kept, request=request), **known)

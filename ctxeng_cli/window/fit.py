@@ -36,8 +36,20 @@ def budget_of(policy: Policy, context_window: int | None, max_output: int | None
     return Budget("tokens", limit, min(reserve, limit - 1), low_water, leaves)
 
 
-def budgets_of(policy: Policy, context_window: int | None, max_output: int | None) -> tuple[Budget, ...]:
-    """The policy's budget, and for one that counts messages that of the model's window besides, where it is known."""
+BEGIN_WITH_A_QUESTION = ("anthropic", "gemini")
+"""Providers that refuse a conversation which begins with an answer (lint AN004, GE001)."""
+
+
+def budgets_of(
+    policy: Policy, context_window: int | None, max_output: int | None, provider: str = "openai"
+) -> tuple[Budget, ...]:
+    """The policy's budget, and for one that counts messages that of the model's window besides, where it is known.
+
+    Under `unit=message` an exchange leaves from its head, and what is left of it begins with an answer. Where the provider
+    refuses that, exchanges leave whole.
+    """
+    if provider in BEGIN_WITH_A_QUESTION and policy.unit == "message":
+        policy = replace(policy, unit="exchange")
     budget = budget_of(policy, context_window, max_output)
     if budget.unit == "tokens" or context_window is None or policy.compat is not None:
         return (budget,)

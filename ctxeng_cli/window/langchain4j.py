@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import islice
 from typing import Any, Protocol
 
@@ -105,7 +106,8 @@ class SingleSlot:
 
     def _check(self, id: str) -> None:
         if id != self._id:
-            raise Refused(f"this store holds {self._id!r}, not {id!r}")
+            asked = f"an operation has been requested on a memory with id: {id}"
+            raise Refused(f"This chat memory has id: {self._id} but {asked}")
 
     def get_messages(self, id: str) -> Messages:
         self._check(id)
@@ -185,12 +187,14 @@ def token_limit(most: int, estimator: Estimator) -> Limit:
 class OpenAiEstimator:
     """`OpenAiTokenCountEstimator`: the framework's formula, kept as it is, the one for several calls too.
 
-    Tool definitions are counted nowhere. Raises Refused for a model without a known encoding, for arguments that are no
-    JSON, and for an image (`Unknown content type`).
+    Tool definitions and thinking are counted nowhere. Raises Refused for a model without a known encoding, for arguments of
+    one of several calls that are no JSON object, and for an image of a user (`Unknown content type`).
     """
 
     def __init__(self, model: str) -> None:
-        self._model = model.removeprefix("openai/")
+        # `offline` begins with an o and is none of the o-series: models of ours are counted as gpt-4o.
+        ours = model == "offline" or model.startswith("scripted:")
+        self._model = "gpt-4o" if ours else model.removeprefix("openai/")
         counter = counter_for(model)
         if not counter.exact:
             raise Refused(f"Model '{model}' is unknown to the estimator")
@@ -200,9 +204,9 @@ class OpenAiEstimator:
         return count_text(text, self._encoding)
 
     def message(self, message: Message) -> int:
-        if any(not isinstance(block, Text) for block in message.content):
-            kind = next(type(block).__name__ for block in message.content if not isinstance(block, Text))
-            raise Refused(f"Unknown content type: {kind.lower()}")
+        unknown = [type(block).__name__.lower() for block in message.content if not isinstance(block, Text)]
+        if message.role == "user" and unknown:
+            raise Refused(f"Unknown content type: {unknown[0]}")
         tokens = 1 + 3 + self.text(message.text)
         if message.role == "user" and message.name:
             tokens += 1 + self.text(message.name)
@@ -222,22 +226,38 @@ class OpenAiEstimator:
     def _arguments(self, arguments: str) -> int:
         if not arguments.strip():
             return 0
-        body = json.loads(arguments)
-        if not isinstance(body, dict):
-            raise Refused(f"arguments are no object: {arguments[:80]}")
-        return sum(2 + self.text(key) + self.text(_java(value)) for key, value in body.items())
+        try:
+            body = json.loads(arguments, parse_constant=int)  # NaN is no JSON, and no int
+            written = {key: as_java(value) for key, value in body.items()} if isinstance(body, dict) else None
+        except (ValueError, RecursionError):  # a model may write anything, and nest it as deep as it likes
+            written = None
+        if written is None:
+            raise Refused(f"The arguments of a call are no JSON object: {arguments[:80]}")
+        return sum(2 + self.text(key) + self.text(value) for key, value in written.items())
 
     def request(self, messages: Sequence[Message]) -> int:
         return 3 + sum(map(self.message, messages)) - (1 if self._model.startswith("o") else 0)
 
 
-def _java(value: Any) -> str:
+def as_java(value: Any) -> str:
     """A JSON value as Java's `String.valueOf` writes it."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}={_java(item)}" for key, item in value.items()) + "}"
-    return "[" + ", ".join(map(_java, value)) + "]" if isinstance(value, list) else str(value)
+        return "{" + ", ".join(f"{key}={as_java(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(as_java, value)) + "]"
+    return _java_double(value) if isinstance(value, float) else str(value)
+
+
+def _java_double(value: float) -> str:
+    """The shortest digits, as in Python, but with an exponent below 0.001 and from ten million on: 2.0, 1.0E7, 1.5E-4."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    digits, exponential, exponent = f"{Decimal(repr(value)).normalize():E}".partition("E")
+    if not exponential:
+        return digits  # Infinity
+    return f"{digits}{'' if '.' in digits else '.0'}E{int(exponent)}"
 
 
 # -- in a session of ours --------------------------------------------------------------------------------------------

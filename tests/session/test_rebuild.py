@@ -13,7 +13,7 @@ from ctxeng_cli.core.events import Entry, RequestSent, WindowEdited
 from ctxeng_cli.core.history import State
 from ctxeng_cli.core.request import canonical
 from ctxeng_cli.core.tokens import counter_for
-from ctxeng_cli.core.view import context, context_json, payload_of, rebuild
+from ctxeng_cli.core.view import context, context_json, rebuild, request_of
 from ctxeng_cli.session import FileStore, open_session
 from ctxeng_cli.session.open import Overrides
 from ctxeng_cli.session.stores import read_log
@@ -68,7 +68,7 @@ def test_every_request_can_be_rebuilt_from_the_log_alone(tmp_path: Path, name: s
             assert request.fingerprint == sent.fingerprint
             assert canonical(request.payload()) == canonical(bodies.pop(sent.request))
             view = context(state, name, sent, entry.turn, counter)
-            assert canonical(payload_of(view)) == canonical(request.payload())
+            assert canonical(request_of(view).payload()) == canonical(request.payload())
             assert_context(json.loads(json.dumps(context_json(view))))
     assert bodies == {}, "every request is in the log"
     assert evicted or window is None, "the small windows did evict"

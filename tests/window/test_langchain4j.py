@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxeng_cli.core.events import RequestSent, WindowEdited
-from ctxeng_cli.core.messages import Image, Message, Text, ToolCall, assistant, system, user
+from ctxeng_cli.core.messages import Image, Message, Text, Thinking, ToolCall, assistant, system, user
 from ctxeng_cli.core.view import rebuild
-from ctxeng_cli.window.langchain4j import ChatMemory, Limit, OpenAiEstimator, Refused, SingleSlot, added, evicted
+from ctxeng_cli.window.langchain4j import (
+    ChatMemory,
+    Limit,
+    OpenAiEstimator,
+    Refused,
+    SingleSlot,
+    added,
+    as_java,
+    evicted,
+    token_limit,
+)
 from tests.notation import message
 from tests.play import call, play, says
 from tests.replay.test_simulate import rows, talk
-from tests.window.test_laws import conversations
+from tests.window.test_laws import WEIGHTS, conversations
 
 CALL = ToolCall("1", "look", "")
 
@@ -58,6 +70,48 @@ def test_a_changed_system_message_goes_to_the_end_unless_it_is_kept_first() -> N
     assert after("s u a s", 5) == "s u a"
 
 
+class Weights:
+    """An estimator that weighs a message by its role, and a list `overhead` more than its messages."""
+
+    def __init__(self, by_role: dict[str, int], overhead: int = 3) -> None:
+        self._by_role, self._overhead = by_role, overhead
+
+    def message(self, message: Message) -> int:
+        return self._by_role[message.role[0]]
+
+    def request(self, messages: Sequence[Message]) -> int:
+        return self._overhead + sum(map(self.message, messages))
+
+
+@given(conversations(), WEIGHTS, st.integers(1, 400), st.booleans())
+def test_a_trimmed_window_of_tokens_fits_or_nothing_can_leave(
+    line: str, by_role: dict[str, int], most: int, middle: bool
+) -> None:
+    said = words(f"u0 {line}" if middle else line)
+    weights = Weights(by_role)
+    limit = token_limit(most, weights)
+    kept = evicted(said, limit)
+    assert weights.request(kept) <= most or [m.role for m in kept] in ([], ["system"])
+    assert evicted(kept, limit) == kept
+    assert evicted(said, token_limit(weights.request(said), weights)) == said, "what is equal to the limit fits"
+    if kept:
+        assert said[-1] in kept or [m.role for m in kept] == ["system"], "the oldest leave first"
+
+
+def test_a_list_is_weighed_once_and_then_what_leaves_is_taken_off() -> None:
+    """With an estimator whose messages weigh more alone than together, fewer leave than should: it is never weighed again."""
+
+    class Alone(Weights):
+        def message(self, message: Message) -> int:
+            return 2 * super().message(message)
+
+        def request(self, messages: Sequence[Message]) -> int:
+            return 10 * len(messages)
+
+    kept = evicted(words("u1 u2 u3 u4"), token_limit(20, Alone({"u": 10})))
+    assert [m.text for m in kept] == ["u2", "u3", "u4"]
+
+
 @given(conversations(), st.integers(1, 12), st.booleans())
 def test_what_was_trimmed_fits_or_is_a_system_message_and_trims_to_itself(line: str, most: int, system_first: bool) -> None:
     said = words(line if system_first else f"u0 {line}")
@@ -94,6 +148,46 @@ def test_a_read_trims_a_copy_and_an_add_writes() -> None:
     assert [m.text for m in store.get_messages("default")] == ["u5", "u6"]
 
 
+class Counted(SingleSlot):
+    """A store that writes down what it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__("default")
+        self.asked: list[str] = []
+
+    def get_messages(self, id: str) -> tuple[Message, ...]:
+        self.asked.append("get")
+        return super().get_messages(id)
+
+    def update_messages(self, id: str, messages: Sequence[Message]) -> None:
+        self.asked.append("update")
+        super().update_messages(id, messages)
+
+
+def test_each_message_costs_the_store_a_read_and_a_write_a_look_a_read_and_a_list_a_write() -> None:
+    store = Counted()
+    memory = ChatMemory(3, store=store)
+    memory.add(*words("s u1 a1"))
+    assert store.asked == ["get", "update"] * 3
+    store.asked.clear()
+    memory.add(message("s", 4))
+    assert store.asked == ["get"], "a system message that is there is not written again"
+    store.asked.clear()
+    memory.messages()
+    assert store.asked == ["get"]
+    store.asked.clear()
+    memory.set(words("u2 u3"))
+    assert store.asked == ["update"]
+
+
+def test_a_list_put_in_place_may_hold_two_system_messages_of_which_a_changed_one_replaces_the_first() -> None:
+    memory = ChatMemory(5)
+    memory.set(words("s1 u1 s2"))
+    assert [m.text for m in memory.messages()] == ["s1", "u1", "s2"]
+    memory.add(message("s2", 4))
+    assert [m.text for m in memory.messages()] == ["u1", "s2", "s2"]
+
+
 def test_limits_that_cannot_be_are_told_in_the_frameworks_words() -> None:
     for most, told in ((0, "maxMessages must be greater than zero, but is: 0"), (None, "maxMessages cannot be null")):
         with pytest.raises(Refused, match=f"^{re.escape(told)}$"):
@@ -105,8 +199,23 @@ def test_limits_that_cannot_be_are_told_in_the_frameworks_words() -> None:
     memory.add(user("Hi"))
     with pytest.raises(Refused, match="but is: 0"):
         memory.messages()
-    with pytest.raises(Refused, match="this store holds 'a'"):
-        ChatMemory(3, id="b", store=SingleSlot("a")).messages()
+    other = ChatMemory(3, id="b", store=SingleSlot("a"))
+    told = "This chat memory has id: a but an operation has been requested on a memory with id: b"
+    for asked in (other.messages, other.clear, lambda: other.add(user("Hi")), lambda: other.set([])):
+        with pytest.raises(Refused, match=f"^{told}$"):
+            asked()
+
+
+def test_a_limit_is_asked_for_at_every_add_look_and_list() -> None:
+    most: list[int | None] = [1]
+    memory = ChatMemory(lambda id: most[0])
+    for wrong, told in ((0, "but is: 0"), (-2, "but is: -2"), (None, "maxMessages cannot be null")):
+        most[0] = wrong
+        for asked in (memory.messages, lambda: memory.add(user("Hi")), lambda: memory.set([])):
+            with pytest.raises(Refused, match=told):
+                asked()
+    most[0] = 1
+    assert memory.messages() == ()
 
 
 def test_a_list_is_put_in_place_trimmed_and_cleared() -> None:
@@ -130,21 +239,60 @@ def test_a_list_is_put_in_place_trimmed_and_cleared() -> None:
         ("gpt-4o-mini", assistant("", (CALL, ToolCall("2", "look", '{"a": 1}'))), 4 + 6 + 15 + 8 + 8 + 2 + 1 + 1),
         ("gpt-4o-mini", assistant("", (CALL, ToolCall("2", "look", '{"a": true}'))), 4 + 6 + 15 + 8 + 8 + 2 + 1 + 1),
         ("o4-mini", assistant("Hi"), 1 + 3 + 1 + 2),
+        ("o4-mini", user("Hi"), 1 + 3 + 1),
+        ("gpt-4o-mini", Message("tool", (Text("Hi"), Image("a.png")), tool_call_id="1", name="look"), 1 + 3 + 1),
+        ("gpt-4o-mini", Message("assistant", (Thinking("Hm."), Text("Hi"))), 1 + 3 + 1),
     ],
 )  # fmt: skip
 def test_the_estimators_formula(model: str, said: Message, tokens: int) -> None:
     assert OpenAiEstimator(model).message(said) == tokens
 
 
+@pytest.mark.parametrize(
+    ("value", "java"),
+    [
+        ("2", "2"),
+        ("2.0", "2.0"),
+        ("0.001", "0.001"),
+        ("0.00015", "1.5E-4"),
+        ("1e7", "1.0E7"),
+        ("-12345678.9", "-1.23456789E7"),
+        ("1e999", "Infinity"),
+        ("12345678901234567890", "12345678901234567890"),
+        ("null", "null"),
+        ("false", "false"),
+        ('"a b"', "a b"),
+        ('{"a": 1, "b": [1, 2.0, null, "x"]}', "{a=1, b=[1, 2.0, null, x]}"),
+        ("[]", "[]"),
+        ("{}", "{}"),
+    ],
+)
+def test_the_values_of_several_calls_are_counted_as_java_writes_them(value: str, java: str) -> None:
+    estimator = OpenAiEstimator("gpt-4o-mini")
+    alone = estimator.message(assistant("", (CALL, CALL)))
+    said = assistant("", (CALL, ToolCall("2", "look", f'{{"k": {value}}}')))
+    assert as_java(json.loads(value)) == java
+    assert estimator.message(said) == alone + 2 + estimator.text("k") + estimator.text(java)
+
+
 def test_what_the_estimator_refuses() -> None:
     estimator = OpenAiEstimator("gpt-4o")
     with pytest.raises(Refused, match="Unknown content type"):
         estimator.message(Message("user", (Text("See"), Image("a.png"))))
-    with pytest.raises(ValueError, match="Expecting"):
-        estimator.message(assistant("", (ToolCall("1", "a", "no"), ToolCall("2", "b", "{}"))))
+    for arguments in ("no", "[1]", "null", '{"a": NaN}', '{"a": ' + "[" * 100_000):
+        with pytest.raises(Refused, match="no JSON object"):
+            estimator.message(assistant("", (ToolCall("1", "a", arguments), ToolCall("2", "b", "{}"))))
+    estimator.message(assistant("", (ToolCall("1", "a", "no"),)))  # of one call the text is counted, whatever it is
     with pytest.raises(Refused, match="unknown"):
         OpenAiEstimator("claude-9")
-    assert OpenAiEstimator("o3").request(()) == OpenAiEstimator("gpt-4o").request(()) - 1
+
+
+def test_a_list_weighs_three_more_than_its_messages_and_two_for_the_o_series() -> None:
+    said = (user("Hi"), assistant("Hi"))
+    assert OpenAiEstimator("gpt-4o").request(said) == 3 + 5 + 5
+    assert OpenAiEstimator("openai/o3").request(said) == 2 + 5 + 5
+    assert OpenAiEstimator("o4-mini").request(said) == 2 + 5 + 7
+    assert OpenAiEstimator("offline").request(said) == 3 + 5 + 5, "its name begins with an o all the same"
 
 
 def sent(staged: object, number: int) -> list[str]:
@@ -187,6 +335,18 @@ def test_a_turn_that_failed_leaves_no_trace_in_the_memory() -> None:
     staged.say("u2")
     staged.say("u3")
     assert sent(staged, 2) == ["u1", "a1", "u3"]
+
+
+def test_arguments_that_cannot_be_counted_end_the_turn_with_the_reason() -> None:
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    two = (call("look", "{no", "c1"), call("look", "{}", "c2"))
+    staged = play(says("", *two), says("a1"), window="tokens:200,compat=langchain4j", tools=[look])
+    ended = staged.say("u1")
+    assert ended.error == "error"
+    assert "no JSON object: {no" in ended.text
 
 
 def test_tokens_are_counted_by_the_frameworks_formula() -> None:

@@ -1,0 +1,64 @@
+"""What a body is made of: turns of blocks, each of which knows the message that it comes from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ctxeng_cli.core.messages import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of a turn, in the provider's shape, and the id of its message."""
+
+    body: Mapping[str, Any]
+    message: str
+
+    @property
+    def type(self) -> str:
+        return str(self.body.get("type", ""))
+
+
+@dataclass(slots=True)
+class Turn:
+    """Blocks of one role, in order. `messages` are the ids of those that were put into it."""
+
+    role: str
+    blocks: list[Block] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+
+
+def arguments(text: str) -> Any:
+    """A call's arguments as an object; text that is none stays under one key, so that nothing is lost."""
+    try:
+        value = json.loads(text) if text.strip() else {}
+    except (ValueError, RecursionError):
+        return {"arguments": text}
+    return value if isinstance(value, dict) else {"arguments": value}
+
+
+def in_call_order(messages: Sequence[Message]) -> list[Message]:
+    """The messages, the results right behind a call in the order of its calls: results of parallel calls come as they end.
+
+    Calls that share an id are answered in order; a result that answers none of them stands behind the others.
+    """
+    ordered: list[Message] = []
+    at = 0
+    while at < len(messages):
+        ordered.append(messages[at])
+        wanted = [call.id for call in messages[at].tool_calls]
+        at += 1
+        results = []
+        while at < len(messages) and messages[at].role == "tool":
+            results.append(messages[at])
+            at += 1
+        for id in wanted:
+            found = next((m for m in results if m.tool_call_id == id), None)
+            if found is not None:
+                results.remove(found)
+                ordered.append(found)
+        ordered += results
+    return ordered
