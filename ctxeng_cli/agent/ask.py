@@ -30,6 +30,7 @@ from ctxeng_cli.core.request import Request, ToolDefinition, text_hash
 from ctxeng_cli.core.tokens import PRIMING
 from ctxeng_cli.lint import check
 from ctxeng_cli.window import Held, Hold, Pins, budgets_of, shown
+from ctxeng_cli.window.cache import marks
 from ctxeng_cli.window.langchain4j import Memory
 
 
@@ -152,7 +153,7 @@ def _record_request(
     messages, named = shown(history, state.texts, window=order)
     refs += named
     tokens["overhead"] = PRIMING + agent.counter.tools_overhead(tools)
-    request = Request(tuple(messages), tools, None, agent.spec.model.parameters)
+    request = Request(tuple(messages), tools, None, agent.spec.model.parameters, _marks(agent, wires, refs, len(tools)))
     used = tokens.total()
     wires.record(
         RequestSent(
@@ -164,6 +165,7 @@ def _record_request(
             budget=_budget(budget, used, history.window_count),
             tools=tuple(tool.name for tool in tools),
             parameters=dict(request.parameters),
+            marks=request.marks,
             stable_prefix_tokens=_stable(history, wires, refs),
             fingerprint=request.fingerprint,
             lint=check(
@@ -201,6 +203,19 @@ def _budget(budget: Budget, used: int, count: int) -> dict[str, object]:
         "free": free,
         "used_tokens": used,
     }
+
+
+def _marks(agent: Agent, wires: Wires, refs: list[str], tools: int) -> tuple[str, ...]:
+    """The marks for the prompt cache, where the provider wants them."""
+    if agent.provider != "anthropic" or agent.spec.model.cache != "auto":
+        return ()
+    history, texts = wires.history(agent), wires.state.texts
+    before = expand(history.last_request.parts) if history.last_request else ()
+
+    def weigh(ref: str) -> int:
+        return texts[ref].tokens if ref.startswith("#") else history.tokens[ref.partition("=")[0]]
+
+    return marks(before, refs, tools, history.system, weigh)
 
 
 def _stable(history: History, wires: Wires, refs: list[str]) -> int:

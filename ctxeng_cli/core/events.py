@@ -217,6 +217,8 @@ class RequestSent(Event):
     """unit, limit, reserve, used, free."""
     tools: tuple[str, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    marks: tuple[str, ...] = ()
+    """Where the provider's prompt cache is marked: ids of messages, and `tools`."""
     stable_prefix_tokens: int = 0
     fingerprint: str
     lint: tuple[Finding, ...] = ()

@@ -10,6 +10,9 @@ from typing import Any
 
 from ctxeng_cli.core.messages import Image, Message, Text
 
+CACHE_MARK: Mapping[str, str] = {"type": "ephemeral"}
+"""What a provider that wants marks for its prompt cache wants them to be. litellm takes it beside a message's content."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
@@ -35,12 +38,21 @@ class Request:
     tools: tuple[ToolDefinition, ...] = ()
     response_format: Mapping[str, Any] | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    marks: tuple[str, ...] = ()
+    """Where the provider's prompt cache is marked: ids of messages, and `tools` behind the last of them."""
 
     def payload(self) -> dict[str, Any]:
         """The body in OpenAI's chat shape: what is sent, what is fingerprinted, what `--payload` shows."""
-        body: dict[str, Any] = {**self.parameters, "messages": [openai_message(m) for m in self.messages]}
+        said = [openai_message(m) for m in self.messages]
+        for body, message in zip(said, self.messages, strict=True) if self.marks else ():
+            if message.id in self.marks:
+                blocks = body["content"]
+                (blocks[-1] if isinstance(blocks, list) else body)["cache_control"] = dict(CACHE_MARK)
+        body = {**self.parameters, "messages": said}
         if self.tools:
             body["tools"] = [tool.openai() for tool in self.tools]
+            if "tools" in self.marks:
+                body["tools"][-1]["cache_control"] = dict(CACHE_MARK)
         if self.response_format is not None:
             body["response_format"] = dict(self.response_format)
         return body

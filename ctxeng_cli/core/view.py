@@ -59,6 +59,7 @@ class Context:
     tools: tuple[Mapping[str, Any], ...]
     lint: tuple[Finding, ...]
     parameters: Mapping[str, Any]
+    marks: tuple[str, ...] = ()
 
 
 def rebuild(state: State, agent: str, sent: RequestSent) -> Request:
@@ -89,7 +90,7 @@ def rebuild(state: State, agent: str, sent: RequestSent) -> Request:
         else:
             message = history.messages[id]
             messages.append(message.with_text(state.texts[stand_in].text) if stand_in else message)
-    return Request(tuple(messages), tuple(tools), None, dict(sent.parameters))
+    return Request(tuple(messages), tuple(tools), None, dict(sent.parameters), sent.marks)
 
 
 def _named(sent: RequestSent) -> set[str]:
@@ -160,6 +161,7 @@ def context(state: State, agent: str, sent: RequestSent, turn: int, counter: Cou
         tools=tuple(tool.openai() for tool in request.tools),
         lint=sent.lint,
         parameters=dict(sent.parameters),
+        marks=sent.marks,
     )
 
 
@@ -168,7 +170,7 @@ def request_of(view: Context) -> Request:
     tools = tuple(
         ToolDefinition(t["function"]["name"], t["function"]["description"], t["function"]["parameters"]) for t in view.tools
     )
-    return Request(view.messages, tools, None, view.parameters)
+    return Request(view.messages, tools, None, view.parameters, view.marks)
 
 
 def _question(history: History, sent: set[str]) -> str | None:

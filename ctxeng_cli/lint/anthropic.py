@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ctxeng_cli.core.events import Finding
-from ctxeng_cli.core.request import Request
+from ctxeng_cli.core.request import CACHE_MARK, Request
 from ctxeng_cli.lint.finding import error, listed, warning
 from ctxeng_cli.payloads import Block, Turn, anthropic
 
@@ -216,6 +216,7 @@ def _rewritten_before(turns: Sequence[Turn], rewritten: frozenset[str]) -> Itera
 
 def _marks(request: Request, turns: Sequence[Turn], tokens: int | None) -> Iterator[Finding]:
     marked: list[tuple[str, Any]] = [("", t.extra["cache_control"]) for t in request.tools if t.extra.get("cache_control")]
+    marked += [("", CACHE_MARK)] if "tools" in request.marks else []
     blocks = [*anthropic.system(request), *(block for turn in turns for block in turn.blocks)]
     marked += [(block.message, block.body["cache_control"]) for block in blocks if block.body.get("cache_control")]
     if len(marked) > _MOST_MARKS:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
+from ctxeng_cli.core.messages import Block as Piece
 from ctxeng_cli.core.messages import Image, Message, Text, Thinking
-from ctxeng_cli.core.request import Request
+from ctxeng_cli.core.request import CACHE_MARK, Request
 from ctxeng_cli.payloads.turns import Block, Turn, arguments, in_call_order
 
 _ROLES = {"tool": "user"}
@@ -19,38 +19,42 @@ def system(request: Request) -> list[Block]:
     for message in request.messages:
         if message.role != "system":
             break
-        found += _blocks(message)
+        found += _blocks(message, message.id in request.marks)
     return found
 
 
 def turns(request: Request) -> list[Turn]:
-    """The turns in order. Messages of one role that follow each other are one turn, results first as they come."""
+    """The turns in order. Messages of one role that follow each other are one turn, as they come: results before the text of
+    the user message behind them. A message that holds nothing but another provider's thinking has no place in them."""
     made: list[Turn] = []
     leading = True
     for message in in_call_order(request.messages):
         leading = leading and message.role == "system"
-        if leading:
+        blocks = [] if leading else _blocks(message, message.id in request.marks)
+        if leading or (not blocks and message.content):
             continue
         role = _ROLES.get(message.role, message.role)
         if not made or made[-1].role != role:
             made.append(Turn(role))
         turn = made[-1]
         turn.messages.append(message.id)
-        blocks = list(_blocks(message))
-        if message.extra.get("before_results"):  # a recording in which text stood before the results of its message
-            first = next((at for at, block in enumerate(turn.blocks) if block.type == "tool_result"), len(turn.blocks))
-            turn.blocks[first:first] = blocks
-        else:
-            turn.blocks += blocks
+        at = _place(turn, message)
+        turn.blocks[at:at] = blocks
     return made
+
+
+def _place(turn: Turn, message: Message) -> int:
+    """Where a message's blocks stand in a turn: at its end, but before the last results where a recording holds it so."""
+    behind = message.extra.get("before_results", 0)
+    results = [at for at, block in enumerate(turn.blocks) if block.type == "tool_result"] if behind else []
+    return results[-behind] if 0 < behind <= len(results) else len(turn.blocks)
 
 
 def body(request: Request) -> dict[str, Any]:
     """The body of a request. Thinking stands byte for byte, with its signature."""
-    said = {"model": request.parameters.get("model", "")}
-    rest = {key: value for key, value in request.parameters.items() if key not in _OTHERS}
+    made: dict[str, Any] = {"model": str(request.parameters.get("model", "")).removeprefix("anthropic/")}
+    made |= {key: value for key, value in request.parameters.items() if key not in _OTHERS}
     instructions = [dict(block.body) for block in system(request)]
-    made: dict[str, Any] = {**said, **rest}
     if instructions:
         made["system"] = instructions
     made["messages"] = [{"role": turn.role, "content": [dict(block.body) for block in turn.blocks]} for turn in turns(request)]
@@ -58,44 +62,63 @@ def body(request: Request) -> dict[str, Any]:
         made["tools"] = [
             {"name": t.name, "description": t.description, "input_schema": dict(t.parameters), **t.extra} for t in request.tools
         ]
+        if "tools" in request.marks:
+            made["tools"][-1]["cache_control"] = dict(CACHE_MARK)
     return made
 
 
-def _blocks(message: Message) -> Iterator[Block]:
-    """A message's blocks. `cache_control` of a recording stands in `extra` by the number of the block."""
-    bare = list(_bare(message))
-    marks = {min(int(number), len(bare) - 1): mark for number, mark in (message.extra.get("cache_control") or {}).items()}
-    for number, made in enumerate(bare):
-        yield Block({**made, "cache_control": marks[number]} if number in marks else made, message.id)
+def _blocks(message: Message, marked: bool = False) -> list[Block]:
+    """A message's blocks: content, calls, what was not understood; in the order of the recording where that is another.
 
-
-def _bare(message: Message) -> Iterator[dict[str, Any]]:
-    kept = [block for block in message.extra.get("content") or () if isinstance(block, dict)]
-    yield from (block for block in kept if block.get("type") == "redacted_thinking")
+    `layout` names for each block the pile that it comes from, `cache_control` has marks by the number of their block;
+    `marked`: its end is one of the request's own marks.
+    """
+    others = [block for block in message.extra.get("content") or () if isinstance(block, dict)] if message.extra else []
     if message.role == "tool":
-        yield _result(message)
+        piles = {"content": [_result(message, others)]}
     else:
-        for block in message.content:
-            if isinstance(block, Text):
-                yield {"type": "text", "text": block.text}
-            elif isinstance(block, Thinking):
-                signed = {"signature": block.signature} if block.signature is not None else {}
-                yield {"type": "thinking", "thinking": block.text, **signed}
-            else:
-                yield _image(block)
-    for call in message.tool_calls:
-        yield {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments(call.arguments)}
-    yield from (block for block in kept if block.get("type") != "redacted_thinking")
+        piles = {
+            "content": [made for piece in message.content if (made := _piece(piece)) is not None],
+            "call": [
+                {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments(call.arguments)}
+                for call in message.tool_calls
+            ],
+            "other": others,
+        }
+    bodies = _laid_out(piles, message.extra.get("layout"))
+    if bodies and (marked or "cache_control" in message.extra):
+        last = len(bodies) - 1
+        marks = {min(int(at), last): mark for at, mark in message.extra.get("cache_control", {}).items()}
+        for at, mark in ({**marks, last: CACHE_MARK} if marked else marks).items():
+            bodies[at] = {**bodies[at], "cache_control": dict(mark)}
+    return [Block(body, message.id) for body in bodies]
 
 
-def _result(message: Message) -> dict[str, Any]:
-    images = any(isinstance(block, Image) for block in message.content)
-    texts = [
-        {"type": "text", "text": b.text} if isinstance(b, Text) else _image(b)
-        for b in message.content
-        if not isinstance(b, Thinking)
-    ]
-    content: Any = texts if images else message.text
+def _laid_out(piles: dict[str, list[dict[str, Any]]], layout: list[str] | None) -> list[dict[str, Any]]:
+    """The piles by a layout, unless an edit has left more or less than it names: then one behind the other."""
+    if layout is None or any(layout.count(name) != len(pile) for name, pile in piles.items()):
+        return [body for pile in piles.values() for body in pile]
+    left = {name: iter(pile) for name, pile in piles.items()}
+    return [next(left[name]) for name in layout]
+
+
+def _piece(piece: Piece) -> dict[str, Any] | None:
+    """A block of a message. Thinking without a signature is another provider's, and has no place here; an empty signature is
+    one that was lost."""
+    if isinstance(piece, Text):
+        return {"type": "text", "text": piece.text}
+    if isinstance(piece, Image):
+        return _image(piece)
+    if piece.signature is None:
+        return None
+    return {"type": "thinking", "thinking": piece.text, **({"signature": piece.signature} if piece.signature else {})}
+
+
+def _result(message: Message, others: list[dict[str, Any]]) -> dict[str, Any]:
+    content: Any = message.text
+    if others or any(isinstance(piece, Image) for piece in message.content):
+        pieces = [_piece(piece) for piece in message.content if not isinstance(piece, Thinking)]
+        content = [*pieces, *others]
     failed = {"is_error": True} if message.is_error else {}
     return {"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": content, **failed}
 

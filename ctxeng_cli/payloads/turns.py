@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from ctxeng_cli.core.messages import Message
@@ -31,8 +32,9 @@ class Turn:
     messages: list[str] = field(default_factory=list)
 
 
-def arguments(text: str) -> Any:
-    """A call's arguments as an object; text that is none stays under one key, so that nothing is lost."""
+@lru_cache(maxsize=4096)
+def arguments(text: str) -> Mapping[str, Any]:
+    """A call's arguments as an object, for reading only; text that is none stays under one key, so that nothing is lost."""
     try:
         value = json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError):

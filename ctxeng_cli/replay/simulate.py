@@ -38,7 +38,7 @@ from ctxeng_cli.spec.policy import Offload
 from ctxeng_cli.transcripts import Asked, Recording
 from ctxeng_cli.window import Hold, Pins, Wanted, budgets_of, shown, start
 from ctxeng_cli.window import held as run
-from ctxeng_cli.window.langchain4j import Memory
+from ctxeng_cli.window.langchain4j import Memory, Refused
 from ctxeng_cli.window.offload import READ
 from ctxeng_cli.window.summarize import summarizing, summary_of
 
@@ -256,7 +256,7 @@ class _Simulation:
         for budget in self.budgets if self.policy.kind != "as-recorded" else ():
             try:
                 held = run(hold.under(budget, fixed=fixed, first=first), self._summary)
-            except Overflow as error:
+            except (Overflow, Refused) as error:
                 why = error.message
                 continue
             window = held.window

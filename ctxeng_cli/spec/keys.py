@@ -81,7 +81,7 @@ MODEL = Record("a model", {
     "max_output": Key(Number(whole=True, least=1), "Tokens that the model may answer with."),
     "provider": Key(Word(("openai", "openai-responses", "anthropic", "gemini")), "Whose protocol rules apply."),
     "timeout_s": Key(Number(least=0.01), "Seconds until a silent model is given up."),
-    "cache": LATER,
+    "cache": Key(Word(("auto", "off")), "Whether the provider's prompt cache is marked where it wants that; auto unless said."),
 }, {"base_url": "The address is called `api_base` here.", "max_tokens": "Write `max_output`.",
     "api_key": "Keys never stand in a spec: set the provider's environment variable, or write it into .env."})  # fmt: skip
 

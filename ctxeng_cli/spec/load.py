@@ -142,7 +142,9 @@ class _Builder:
 
     def _model(self, name: str, read: Read, key: yaml.Node) -> ModelSpec:
         fields: dict[str, Any] = {
-            k: _value(read, k) for k in ("api_base", "temperature", "context_window", "max_output", "provider") if k in read
+            k: _value(read, k)
+            for k in ("api_base", "temperature", "context_window", "max_output", "provider", "cache")
+            if k in read
         }
         if "timeout_s" in read:
             fields["timeout_s"] = float(_value(read, "timeout_s"))

@@ -62,6 +62,7 @@ class ModelSpec:
     context_window: int | None = None
     max_output: int | None = None
     provider: str | None = None
+    cache: str = "auto"
     timeout_s: float = 120.0
     place: Place | None = None
 

@@ -13,7 +13,7 @@ from typing import Any
 from ctxeng_cli.core.errors import InputError
 from ctxeng_cli.core.messages import Block, Image, Message, Text, Thinking, ToolCall
 from ctxeng_cli.core.request import ToolDefinition
-from ctxeng_cli.transcripts.recording import Recording, recorded
+from ctxeng_cli.transcripts.recording import Recording, foreign, recorded
 
 _KINDS = {"tool_use", "tool_result", "thinking", "redacted_thinking"}
 
@@ -40,14 +40,14 @@ def recording(body: Mapping[str, Any]) -> Recording:
         tools=tools,
         model=str(body.get("model") or ""),
         provider="anthropic",
-        parameters={key: body[key] for key in ("thinking",) if key in body},
+        parameters={key: body[key] for key in ("max_tokens", "thinking") if key in body},
     )
 
 
 def _system(value: Any) -> Message | None:
     if value is None or value == "" or value == []:
         return None
-    extra: dict[str, Any] = {}
+    extra = _kept(value if isinstance(value, list) else [])
     return Message("system", tuple(_blocks(value, "system", extra)), extra=extra)
 
 
@@ -56,28 +56,24 @@ def messages(body: Any, number: int) -> Iterator[Message]:
     where = f"message {number}"
     if not isinstance(body, Mapping) or body.get("role") not in ("user", "assistant", "system"):
         raise InputError(f"{where} has no role of user or assistant")
-    extra = {key: value for key, value in body.items() if key not in ("role", "content")}
+    extra = foreign(body, {"role", "content"})
     content = body.get("content")
-    rest: Any
-    if body["role"] == "system":
-        yield Message("system", tuple(_blocks(content, where, extra)), extra=extra)
-    elif body["role"] == "assistant":
-        calls = [block for block in content if _is(block, "tool_use")] if isinstance(content, list) else []
-        rest = [block for block in content if not _is(block, "tool_use")] if isinstance(content, list) else content
-        for number, block in enumerate(calls):
-            if block.get("cache_control"):
-                extra.setdefault("cache_control", {})[str(len(rest) + number)] = block["cache_control"]
-        made = tuple(_call(block, where) for block in calls)
-        yield Message("assistant", tuple(_blocks(rest, where, extra)), tool_calls=made, extra=extra)
-    else:
-        results = [block for block in content if _is(block, "tool_result")] if isinstance(content, list) else []
-        rest = [block for block in content if not _is(block, "tool_result")] if isinstance(content, list) else content
-        for block in results:
-            yield _result(block, where)
-        if rest or not results:
-            if results and isinstance(content, list) and not _is(content[0], "tool_result"):
-                extra["before_results"] = True
-            yield Message("user", tuple(_blocks(rest, where, extra)), extra=extra)
+    blocks = content if isinstance(content, list) else []
+    if body["role"] == "assistant":
+        calls = tuple(_call(block, where) for block in blocks if _is(block, "tool_use"))
+        extra |= _kept(blocks)
+        rest: Any = [block for block in blocks if not _is(block, "tool_use")] if blocks else content
+        yield Message("assistant", tuple(_blocks(rest, where, extra)), tool_calls=calls, extra=extra)
+        return
+    results = [at for at, block in enumerate(blocks) if _is(block, "tool_result")] if body["role"] == "user" else []
+    yield from (_result(blocks[at], where) for at in results)
+    if not results:
+        extra |= _kept(blocks)
+        yield Message(body["role"], tuple(_blocks(content, where, extra)), extra=extra)
+    elif rest := [block for at, block in enumerate(blocks) if at not in results]:
+        behind = sum(at > blocks.index(rest[0]) for at in results)
+        extra |= {**_kept(rest), **({"before_results": behind} if behind else {})}
+        yield Message("user", tuple(_blocks(rest, where, extra)), extra=extra)
 
 
 def _is(block: Any, kind: str) -> bool:
@@ -91,34 +87,53 @@ def _call(block: Mapping[str, Any], where: str) -> ToolCall:
 
 
 def _result(block: Mapping[str, Any], where: str) -> Message:
-    extra: dict[str, Any] = {"cache_control": {"0": block["cache_control"]}} if block.get("cache_control") else {}
+    extra = _kept([block])
     content = tuple(_blocks(block.get("content"), where, extra))
     id = str(block.get("tool_use_id") or "")
     return Message("tool", content, tool_call_id=id, is_error=bool(block.get("is_error", False)), extra=extra)
 
 
+def _kept(blocks: Sequence[Any]) -> dict[str, Any]:
+    """What our message has no place for: cache marks by the number of their block, and the order of the blocks where it is
+    not content, calls, and then what is not understood."""
+    marks = {str(at): mark for at, block in enumerate(blocks) if (mark := _mark(block))}
+    layout = ["call" if _is(block, "tool_use") else "content" if _block(block) else "other" for block in blocks]
+    moved = layout != sorted(layout, key=("content", "call", "other").index)
+    return {**({"cache_control": marks} if marks else {}), **({"layout": layout} if moved else {})}
+
+
+def _mark(block: Any) -> Mapping[str, Any] | None:
+    mark = block.get("cache_control") if isinstance(block, Mapping) else None
+    return mark if isinstance(mark, Mapping) else None
+
+
 def _blocks(content: Any, where: str, extra: dict[str, Any]) -> Iterator[Block]:
     """Content as blocks of ours; what is not understood goes to `extra`."""
-    if content is None:
+    if content is None or content == "":
         return
     if isinstance(content, str):
-        if content:
-            yield Text(content)
+        yield Text(content)
         return
-    for number, block in enumerate(_listed(content, f"{where}: content")):
-        if isinstance(block, Mapping) and block.get("cache_control"):
-            extra.setdefault("cache_control", {})[str(number)] = block["cache_control"]
-        kind = block.get("type") if isinstance(block, Mapping) else None
-        if kind == "text" and isinstance(block.get("text"), str):
-            yield Text(block["text"])
-        elif kind == "thinking" and isinstance(block.get("thinking"), str):
-            signature = block.get("signature")
-            yield Thinking(block["thinking"], signature if isinstance(signature, str) else None)
-        elif kind == "image" and isinstance(source := block.get("source"), Mapping):
-            data = f"data:{source.get('media_type')};base64,{source.get('data')}" if source.get("type") == "base64" else ""
-            yield Image(str(source.get("url") or data))
+    for item in _listed(content, f"{where}: content"):
+        block = _block(item)
+        if block is not None:
+            yield block
         else:
-            extra.setdefault("content", []).append(block)
+            extra.setdefault("content", []).append(item)
+
+
+def _block(item: Any) -> Block | None:
+    """A block of ours, where there is one. Thinking that has lost its signature has an empty one."""
+    kind = item.get("type") if isinstance(item, Mapping) else None
+    if kind == "text" and isinstance(item.get("text"), str):
+        return Text(item["text"])
+    if kind == "thinking" and isinstance(item.get("thinking"), str):
+        return Thinking(item["thinking"], str(item.get("signature") or ""))
+    source = item.get("source") if kind == "image" else None
+    if isinstance(source, Mapping) and source.get("type") in ("base64", "url"):
+        data = f"data:{source.get('media_type')};base64,{source.get('data')}"
+        return Image(data if source["type"] == "base64" else str(source.get("url")))
+    return None
 
 
 def _tool(body: Any, number: int) -> ToolDefinition:
@@ -126,7 +141,7 @@ def _tool(body: Any, number: int) -> ToolDefinition:
         raise InputError(f"tool {number} has no name")
     schema = body.get("input_schema")
     parameters = dict(schema) if isinstance(schema, Mapping) else {"type": "object", "properties": {}}
-    extra = {"cache_control": body["cache_control"]} if body.get("cache_control") else {}
+    extra = {"cache_control": mark} if (mark := _mark(body)) else {}
     return ToolDefinition(body["name"], str(body.get("description") or ""), parameters, extra)
 
 

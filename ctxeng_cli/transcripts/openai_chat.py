@@ -9,7 +9,7 @@ from typing import Any
 from ctxeng_cli.core.errors import InputError
 from ctxeng_cli.core.messages import Block, Image, Message, Role, Text, ToolCall
 from ctxeng_cli.core.request import ToolDefinition
-from ctxeng_cli.transcripts.recording import Recording, recorded
+from ctxeng_cli.transcripts.recording import Recording, foreign, recorded
 
 ROLES: dict[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool", "function": "tool",
@@ -36,7 +36,7 @@ def message(body: Any, number: int) -> Message:
     role = body.get("role")
     if not isinstance(role, str) or role not in ROLES:
         raise InputError(f"message {number} has the role {role!r}; roles are {', '.join(ROLES)}")
-    extra = {key: value for key, value in body.items() if key not in _READ}
+    extra = foreign(body, _READ)
     if role in ("developer", "function"):
         extra["role"] = role
     if body.get("refusal"):

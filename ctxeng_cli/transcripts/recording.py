@@ -6,7 +6,7 @@ so that a long one needs little memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,10 +26,16 @@ class Asked:
 
 
 UNDERSTOOD = {
-    "role", "cache_control", "before_results", "arguments_not_text", "content_null", "items", "content_number",
+    "role", "cache_control", "layout", "before_results", "arguments_not_text", "content_null", "items", "content_number",
     "thought_signatures",
 }  # fmt: skip
 """What importers keep beside a message for the sake of the payload or of a lint rule."""
+
+
+def foreign(body: Mapping[str, Any], read: Container[str]) -> dict[str, Any]:
+    """The fields of a message that are not read, to be kept beside it; none of them passes for one of `UNDERSTOOD`."""
+    return {f"{key}_" if key in UNDERSTOOD else key: value for key, value in body.items() if key not in read}
+
 
 Item = Message | Asked | SummaryMade | HookAnswered | WindowEdited | PartDefined
 """Messages have the ids `m1`, `m2`, … in their order. Events stand in recordings of our own sessions: what was answered

@@ -72,7 +72,10 @@ class Hold:
             edits = self.memory.edits(self.history, self.turn)
             if edits:
                 self.record(WindowEdited(edits=edits))
-            return Held(sum(len(edit.messages) for edit in edits), 0, self.memory.window(self.history))
+            window = self.memory.window(self.history)
+            if not window:
+                raise langchain4j.Refused("messages cannot be null or empty: the window has evicted all of them")
+            return Held(sum(len(edit.messages) for edit in edits), 0, window)
         yield from self._pipeline(budget, fixed)
         edits, over = self._squeeze(budget, fixed)
         fate = self.policy.overflow if first else "truncate"

@@ -352,3 +352,20 @@ def test_arguments_that_cannot_be_counted_end_the_turn_with_the_reason() -> None
 def test_tokens_are_counted_by_the_frameworks_formula() -> None:
     shown = rows(talk("u1 a1 u2 a2 u3"), "tokens:25,compat=langchain4j")
     assert [row.window for row in shown] == [("m1",), ("m1", "m2", "m3"), ("m2", "m3", "m4", "m5")]
+
+
+def test_an_empty_window_is_refused_in_the_frameworks_words() -> None:
+    line = "u a[x,y,z] x y z"
+    row = rows(talk(line), "messages:3,compat=langchain4j")[-1]
+    assert row.window == ()
+    assert (row.overflow or "").startswith("messages cannot be null or empty")
+    calls = tuple(call("look", id=id) for id in "xyz")
+
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    staged = play(says("", *calls), says("done"), window="messages:3,compat=langchain4j", tools=[look])
+    outcome = staged.say("u")
+    assert outcome.error == "error"
+    assert outcome.text.startswith("messages cannot be null or empty")
