@@ -67,6 +67,26 @@ class Ghost:
     reason: Reason
 
 
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How the counts of requests compare with the input tokens that a model reported for them."""
+
+    calls: int = 0
+    counted: int = 0
+    reported: int = 0
+
+    @property
+    def ratio(self) -> float:
+        """What a counted token weighs in reported ones; 1 before anything was reported."""
+        return self.reported / self.counted if self.counted else 1.0
+
+    def with_call(self, counted: int, reported: int) -> Calibration:
+        return Calibration(self.calls + 1, self.counted + counted, self.reported + reported)
+
+
+UNCALIBRATED = Calibration()
+
+
 @dataclass(slots=True)
 class History:
     """One agent's messages and its window over them. `apply` costs amortised constant time."""
@@ -91,6 +111,8 @@ class History:
     exchanges: deque[Exchange] = field(default_factory=deque)
     requests: int = 0
     last_request: RequestSent | None = None
+    calibration: Calibration = UNCALIBRATED
+    """Of the session's model; begun anew with another one."""
     stages: list[StageFinished] = field(default_factory=list)
     """Of the running turn, or of the last one."""
     window_tokens: int = 0
@@ -293,6 +315,9 @@ class State:
         if isinstance(event, SessionOpened):
             self.session = self.spec = event
         elif isinstance(event, SpecChanged):
+            known = self.spec and (self.spec.model, self.spec.tokenizer)
+            if known != (event.model, event.tokenizer):
+                self.history(entry.agent).calibration = UNCALIBRATED
             self.spec = event
         elif isinstance(event, TurnStarted):
             self.running, self.answered = True, False
@@ -328,8 +353,17 @@ class State:
             self.running = False
         elif isinstance(event, Unknown):
             self.unknown += 1
-        elif isinstance(event, ModelAnswered | ToolCalled):
+        elif isinstance(event, ModelAnswered):
+            self._calibrate(self.history(entry.agent), event)
+        elif isinstance(event, ToolCalled):
             pass
+
+    @staticmethod
+    def _calibrate(history: History, event: ModelAnswered) -> None:
+        sent = history.last_request
+        counted = int(sent.budget.get("used_tokens") or sum(sent.tokens.values())) if sent else 0
+        if counted > 0 and event.usage.input > 0:
+            history.calibration = history.calibration.with_call(counted, event.usage.input)
 
     def _summary(self, event: SummaryMade) -> None:
         if event.hash is None:

@@ -123,7 +123,14 @@ def context_schema() -> dict[str, Any]:
                 "request": integer,
                 "model": text,
                 "provider": text,
-                "tokenizer": _record({"name": text, "exact": {"type": "boolean"}, "frame": text}),
+                "tokenizer": _record(
+                    {
+                        "name": text,
+                        "exact": {"type": "boolean"},
+                        "frame": text,
+                        "calibration": {"anyOf": [{"type": "null"}, _record({"ratio": {"type": "number"}, "calls": integer})]},
+                    }
+                ),
                 "budget": _record(budget),
                 "parts": {"type": "array", "items": _record(part)},
                 "stages": {"type": "array", "items": _object(StageFinished)},

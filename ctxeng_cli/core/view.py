@@ -13,7 +13,7 @@ from typing import Any
 from ctxeng_cli.core.budget import Reason
 from ctxeng_cli.core.errors import InputError
 from ctxeng_cli.core.events import Finding, RequestSent, Source, StageFinished
-from ctxeng_cli.core.history import History, State
+from ctxeng_cli.core.history import UNCALIBRATED, Calibration, History, State
 from ctxeng_cli.core.messages import Message, expand, summary
 from ctxeng_cli.core.request import Request, ToolDefinition, openai_message
 from ctxeng_cli.core.tokens import Counter
@@ -60,6 +60,7 @@ class Context:
     lint: tuple[Finding, ...]
     parameters: Mapping[str, Any]
     marks: tuple[str, ...] = ()
+    calibration: Calibration = UNCALIBRATED
 
 
 def rebuild(state: State, agent: str, sent: RequestSent) -> Request:
@@ -162,6 +163,7 @@ def context(state: State, agent: str, sent: RequestSent, turn: int, counter: Cou
         lint=sent.lint,
         parameters=dict(sent.parameters),
         marks=sent.marks,
+        calibration=history.calibration,
     )
 
 
@@ -176,6 +178,12 @@ def request_of(view: Context) -> Request:
 def _question(history: History, sent: set[str]) -> str | None:
     """The running question: the last user message of the request."""
     return next((id for id in reversed(history.messages) if id in sent and history.messages[id].role == "user"), None)
+
+
+def _calibration(calibration: Calibration) -> dict[str, Any] | None:
+    if not calibration.calls:
+        return None
+    return {"ratio": round(calibration.ratio, 3), "calls": calibration.calls}
 
 
 def context_json(view: Context) -> dict[str, Any]:
@@ -195,6 +203,7 @@ def context_json(view: Context) -> dict[str, Any]:
             "name": view.tokenizer,
             "exact": view.exact and not view.tools and not has_images,
             "frame": Counter("", True).frame,
+            "calibration": _calibration(view.calibration),
         },
         "budget": dict(view.budget),
         "parts": [

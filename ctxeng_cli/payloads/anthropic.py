@@ -73,7 +73,7 @@ def _blocks(message: Message, marked: bool = False) -> list[Block]:
     `layout` names for each block the pile that it comes from, `cache_control` has marks by the number of their block;
     `marked`: its end is one of the request's own marks.
     """
-    others = [block for block in message.extra.get("content") or () if isinstance(block, dict)] if message.extra else []
+    others = _others(message) if "content" in message.extra else []
     if message.role == "tool":
         piles = {"content": [_result(message, others)]}
     else:
@@ -91,7 +91,11 @@ def _blocks(message: Message, marked: bool = False) -> list[Block]:
         marks = {min(int(at), last): mark for at, mark in message.extra.get("cache_control", {}).items()}
         for at, mark in ({**marks, last: CACHE_MARK} if marked else marks).items():
             bodies[at] = {**bodies[at], "cache_control": dict(mark)}
-    return [Block(body, message.id) for body in bodies]
+    return [Block(body, message.id, str(body["type"])) for body in bodies]
+
+
+def _others(message: Message) -> list[dict[str, Any]]:
+    return [block for block in message.extra["content"] if isinstance(block, dict) and "type" in block]
 
 
 def _laid_out(piles: dict[str, list[dict[str, Any]]], layout: list[str] | None) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ _OTHERS = ("model", "messages", "max_tokens")
 
 def items(request: Request) -> list[Block]:
     """The input, item by item. The first system message is `instructions` and none of them."""
-    return [Block(item, message.id) for message in _input(request) for item in _items(message)]
+    return [Block(item, message.id, str(item.get("type", "message"))) for message in _input(request) for item in _items(message)]
 
 
 def _input(request: Request) -> tuple[Message, ...]:

@@ -6,21 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ctxeng_cli.core.messages import Message
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A piece of a turn, in the provider's shape, and the id of its message."""
+class Block(NamedTuple):
+    """A piece of a turn, in the provider's shape, and the id of its message. `type` is the body's, where it has one."""
 
     body: Mapping[str, Any]
     message: str
-
-    @property
-    def type(self) -> str:
-        return str(self.body.get("type", ""))
+    type: str = ""
 
 
 @dataclass(slots=True)

@@ -37,6 +37,10 @@ class Canvas:
         return "≈" if self.unicode else "~"
 
     @property
+    def times(self) -> str:
+        return "×" if self.unicode else "x"
+
+    @property
     def inner(self) -> int:
         """The cells between the borders of a box."""
         return max(self.width - 4, 1)

@@ -12,7 +12,17 @@ from rich.text import Text
 from ctxeng_cli.core.view import Context, Part
 from ctxeng_cli.screen.layout import Canvas, Drawing, box, fold
 from ctxeng_cli.screen.meter import KINDS, OTHER, bar, legend
-from ctxeng_cli.screen.words import GONE, figures, finding_text, free_of, is_exact, reason_text, source_label, stage_text
+from ctxeng_cli.screen.words import (
+    GONE,
+    calibrated,
+    figures,
+    finding_text,
+    free_of,
+    is_exact,
+    reason_text,
+    source_label,
+    stage_text,
+)
 
 NARROW = 60
 """Below this many cells a part takes two lines."""
@@ -48,7 +58,7 @@ def _panel(canvas: Canvas, view: Context, view_mode: str, max_rows: int | None, 
 
 def _tokenizer(canvas: Canvas, view: Context) -> str:
     name = canvas.line(view.tokenizer)
-    return name if is_exact(view) else f"{canvas.about} {name}"
+    return name if is_exact(view) else f"{canvas.about} {name}{calibrated(view, canvas.times)}"
 
 
 # -- the table of parts ----------------------------------------------------------------------------------------------

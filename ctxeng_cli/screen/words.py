@@ -70,6 +70,13 @@ def is_exact(view: Context) -> bool:
     return view.exact and not view.tools and not images
 
 
+def calibrated(view: Context, times: str) -> str:
+    """` (×1.08 from 12 calls)`: what the counts weigh in the tokens that the model reported, where it reported any."""
+    found = view.calibration
+    calls = "1 call" if found.calls == 1 else f"{found.calls:,} calls"
+    return f" ({times}{found.ratio:.2f} from {calls})" if found.calls else ""
+
+
 def source_label(source: Source, message: str | None = None) -> str:
     """Where a part comes from in one word: file and line, key, hook, or message."""
     if source.file:

@@ -63,7 +63,7 @@ def added(id: str, message: Message, tokens: int, source: Source | None = None, 
 def sent(request: int, window: tuple[str, ...], used: int, lint: tuple[Finding, ...] = ()) -> RequestSent:
     return RequestSent(
         request=request, round=1, window=window, parts=("#tool", *window), tokens={"overhead": 15}, tools=("get_climate",),
-        budget={"unit": "tokens", "limit": 1_000, "reserve": 100, "used": used, "free": 900 - used},
+        budget={"unit": "tokens", "limit": 1_000, "reserve": 100, "used": used, "used_tokens": used, "free": 900 - used},
         fingerprint="sha256:1", lint=lint,
     )  # fmt: skip
 
