@@ -140,13 +140,13 @@ def replayed_view(
     from ctxeng_cli.cli.options import run_of
     from ctxeng_cli.cli.replay import located, recording_of
     from ctxeng_cli.core.errors import InputError
-    from ctxeng_cli.core.tokens import counter_for
+    from ctxeng_cli.core.tokens import IMAGE_TOKENS, counter_for
     from ctxeng_cli.replay import look
 
     source, _ = located(io, transcript)
     recording = recording_of(source, transcript)
     one = run_of(io, window or "as-recorded", "--window", file, recording.model)
-    counter = counter_for(recording.model)
+    counter = counter_for(recording.model, IMAGE_TOKENS if one.image_tokens is None else one.image_tokens)
     view = look(recording, one, counter, provider or recording.provider, request=request, turn=turn)
     for note in recording.notes:
         io.say(f"{transcript}: {note}")

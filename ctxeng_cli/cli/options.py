@@ -87,6 +87,7 @@ def run_of(io: Io, text: str, option: str, file: str | None, model: str) -> Run:
     limits = limits_of(agent[0][0].model if agent else ModelSpec(model))
     if policy.share is not None and limits.window is None:
         raise UsageError(f"{option} {text}: how much the model's window holds is not known; give tokens")
+    images = agent[0][0].image_tokens if agent else None
     bound = limits if agent or policy.share is not None else None
     limit = None
     if policy.kind == "python":
@@ -101,7 +102,7 @@ def run_of(io: Io, text: str, option: str, file: str | None, model: str) -> Run:
         def limit(offered: Mapping[str, Any]) -> int:
             return checked_limit(ask_limit(function, policy.function, offered), policy.function)
 
-    return Run(policy, text if agent else "", bound.window if bound else None, bound.output if bound else None, limit)
+    return Run(policy, text if agent else "", bound.window if bound else None, bound.output if bound else None, limit, images)
 
 
 def _agent_named(io: Io, head: str, file: str | None) -> tuple[AgentSpec, str] | None:

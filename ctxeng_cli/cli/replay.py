@@ -154,7 +154,7 @@ def put_through(
     had to stay did not fit."""
     from ctxeng_cli.core.codec import to_json
     from ctxeng_cli.core.events import Entry, ReplaySummary
-    from ctxeng_cli.core.tokens import counter_for
+    from ctxeng_cli.core.tokens import IMAGE_TOKENS, counter_for
     from ctxeng_cli.replay import Summary, simulate
 
     recording = recording_of(source, name)
@@ -164,7 +164,8 @@ def put_through(
 
         recording, repairs = repaired(recording)
     runs = [run_of(io, text, "--policy", file, recording.model) for text in policies or ["as-recorded"]]
-    counter = counter_for(recording.model)
+    images = next((one.image_tokens for one in runs if one.image_tokens is not None), IMAGE_TOKENS)
+    counter = counter_for(recording.model, images)  # one for all policies: a message is counted once
     printed = Printed(io, json, counter.exact, [str(one) for one in runs])
     sums = [Summary(one) for one in runs]
     if wanted.fix and json:

@@ -67,6 +67,8 @@ class Run:
     context_window: int | None = None
     max_output: int | None = None
     limit: Limit | None = None
+    image_tokens: int | None = None
+    """What an image counts, where the policy is an agent's."""
 
     def __str__(self) -> str:
         return self.name or str(self.policy)
