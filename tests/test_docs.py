@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.write_lint import written as lint_page
 from docs.write_windows import written
 from tests.commands import ROOT, ctxeng, environment
 
@@ -72,6 +73,10 @@ def test_every_file_that_a_document_names_is_there(document: Path) -> None:
         assert len(rooms) > 20
         missing += [name for name in rooms if not (ROOT / "ctxeng_cli" / name).exists()]
     assert missing == []
+
+
+def test_the_page_of_the_lint_rules_is_what_the_code_says() -> None:
+    assert lint_page() == (ROOT / "docs" / "lint.md").read_text("utf-8"), "run docs/write_lint.py"
 
 
 def test_the_tables_about_windows_are_what_the_code_says() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ctxeng_cli.agent.wires import Agent, Wires
 from ctxeng_cli.core.errors import ModelError
-from ctxeng_cli.core.events import Event, ModelRetried, SummaryMade, Usage
+from ctxeng_cli.core.events import Event, ModelRetried, SummaryMade, SummaryStarted, Usage
 from ctxeng_cli.core.ports import Answer
 from ctxeng_cli.window import Held, Holding, Wanted
 from ctxeng_cli.window.summarize import summarizing, summary_of
@@ -35,6 +35,7 @@ async def _summarized(agent: Agent, wires: Wires, wanted: Wanted) -> str | None:
         return state.summaries[wanted.key]
     if state.unsummarized or summarizer is None:
         return None
+    wires.record(SummaryStarted(messages=wanted.key[0], model=summarizer.name))
     answers: list[Answer] = []
     payloads = []
     text, error, started = "", None, wires.timer()

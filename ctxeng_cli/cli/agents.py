@@ -45,6 +45,7 @@ def _check(io: Io, spec: Project, load: bool, json: bool) -> int:
     from ctxeng_cli.assembly import check_agent
     from ctxeng_cli.core.errors import Problem, SpecError
     from ctxeng_cli.models.catalog import window_problem
+    from ctxeng_cli.session.open import limit_of
     from ctxeng_cli.tools import load_tools
 
     problems: list[Problem] = []
@@ -53,6 +54,7 @@ def _check(io: Io, spec: Project, load: bool, json: bool) -> int:
         share = window_problem(agent)
         problems += [share] if share else []
         if load:
+            problems += limit_of(agent, spec.folder)[1]
             try:
                 load_tools(agent.tools, spec.folder)
             except SpecError as error:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from ctxeng_cli.core.events import EVENTS, SCHEMA, Entry, Event, RequestSent, SummaryMade, Unknown
+from ctxeng_cli.core.events import EVENTS, SCHEMA, Entry, Event, RequestSent, SummaryMade, SummaryStarted, Unknown
 from ctxeng_cli.core.messages import Block, Image, Message, Role, Text, Thinking, ToolCall, check_refs, expand
 
 _RENAMED = {"part.defined": {"part": "kind"}}
@@ -45,7 +45,7 @@ def to_json(entry: Entry, *, expanded: bool = False) -> dict[str, Any]:
     if expanded and isinstance(event, RequestSent):
         body["window"] = list(expand(event.window))
         body["parts"] = list(expand(event.parts))
-    elif expanded and isinstance(event, SummaryMade):
+    elif expanded and isinstance(event, SummaryMade | SummaryStarted):
         body["messages"] = list(expand(event.messages))
     head = {"schema": SCHEMA, "seq": entry.seq, "type": kind, "turn": entry.turn, "agent": entry.agent, "at": entry.at}
     return {**head, **body}
@@ -143,7 +143,7 @@ def _event(kind: str, data: dict[str, Any]) -> Event:
     for ours, theirs in _RENAMED.get(kind, {}).items():
         data[ours] = data.pop(theirs)
     event = typing.cast(Event, _build(cls, data))
-    if isinstance(event, SummaryMade):
+    if isinstance(event, SummaryMade | SummaryStarted):
         check_refs(event.messages)
     if isinstance(event, RequestSent):
         check_refs((*event.window, *event.parts))

@@ -187,6 +187,16 @@ class SummaryMade(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryStarted(Event):
+    """A summary of these messages is being written: that may take as long as an answer."""
+
+    type: ClassVar[str] = "summary.started"
+    kind: ClassVar[Kind] = "signal"
+    messages: tuple[str, ...]
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HookAnswered(Event):
     """A function of the person's own has answered: `hook` is where it stands (`memory.window`), `function` its name."""
 
@@ -380,7 +390,7 @@ EVENTS: dict[str, type[Event]] = {
     cls.type: cls
     for cls in (
         SessionOpened, SessionHealed, SpecChanged, TurnStarted, StageFinished, MessageAdded, PartDefined, WindowEdited,
-        SummaryMade, HookAnswered, RequestSent, ModelDelta, ModelRetried, ModelAnswered, ToolCalled, ToolReturned,
+        SummaryStarted, SummaryMade, HookAnswered, RequestSent, ModelDelta, ModelRetried, ModelAnswered, ToolCalled, ToolReturned,
         TurnCancelled, TurnFinished, TurnFailed, ReplayRequest, ReplaySummary,
     )
 }  # fmt: skip

@@ -80,6 +80,9 @@ def _pairs(turns: Sequence[Turn]) -> Iterator[Finding]:
 
 
 def _ids(at: int, calls: Sequence[Block]) -> Iterator[Finding]:
+    ids = {block.body["id"] for block in calls}
+    if len(ids) == len(calls) and "" not in ids:
+        return
     for id, count in Tally(str(block.body["id"]) for block in calls).items():
         caller = next(block.message for block in calls if block.body["id"] == id)
         if not id:
@@ -93,9 +96,9 @@ def _ids(at: int, calls: Sequence[Block]) -> Iterator[Finding]:
 def _open(turns: Sequence[Turn], at: int, calls: Sequence[Block], results: Sequence[Block]) -> Iterator[Finding]:
     """Calls without a result in the turn `at`, the one behind them."""
     answered = {block.body["tool_use_id"] for block in results}
-    open = {str(block.body["id"]): block.message for block in calls if block.body["id"] not in answered}
-    if not open:
+    if all(block.body["id"] in answered for block in calls):
         return
+    open = {str(block.body["id"]): block.message for block in calls if block.body["id"] not in answered}
     caller = next(iter(open.values()))
     late = {
         block.body["tool_use_id"]: block.message
@@ -118,13 +121,15 @@ def _open(turns: Sequence[Turn], at: int, calls: Sequence[Block], results: Seque
 
 
 def _answers(at: int, turn: Turn, calls: Sequence[Block], results: Sequence[Block]) -> Iterator[Finding]:
-    asked = Tally(str(block.body["id"]) for block in calls)
-    seen: Tally[str] = Tally()
+    ids = [block.body["id"] for block in calls]
+    left = list(ids)
     for block in results:
-        id = str(block.body["tool_use_id"])
-        seen[id] += 1
-        place = f"messages.{at}.content.{turn.blocks.index(block)}" if seen[id] > asked[id] else ""
-        if id not in asked:
+        id = block.body["tool_use_id"]
+        if id in left:
+            left.remove(id)
+            continue
+        place = f"messages.{at}.content.{turn.blocks.index(block)}"
+        if id not in ids:
             what = (
                 f"{block.message} is a result of {id!r}, and the message before it calls nothing with that id. "
                 "Put it right behind its call, or leave it out."
@@ -134,7 +139,7 @@ def _answers(at: int, turn: Turn, calls: Sequence[Block], results: Sequence[Bloc
                 "corresponding `tool_use` block in the previous message."
             )
             yield error("AN002", what, says, block.message)
-        elif place:
+        else:
             what = f"{block.message} answers {id!r} a second time. Leave one of the two out."
             yield error("AN003", what, f"{place}: each tool_use must have a single result", block.message)
     late = next((block for block in turn.blocks[: len(results)] if block.type != "tool_result"), None)

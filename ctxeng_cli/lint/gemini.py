@@ -10,6 +10,7 @@ from ctxeng_cli.core.events import Finding
 from ctxeng_cli.core.request import Request
 from ctxeng_cli.lint.finding import error, warning
 from ctxeng_cli.payloads import Turn, gemini
+from ctxeng_cli.payloads.gemini import CALL, RESPONSE
 
 RULES: dict[str, str] = {
     "GE001": "a turn that calls functions follows a user's turn or one of responses",
@@ -21,8 +22,8 @@ RULES: dict[str, str] = {
     "GE007": "no part is empty, and roles are user and model",
 }
 _SIGNED = re.compile(r"gemini-[3-9]")
-_CALL = "functionCall"
-_RESPONSE = "functionResponse"
+_IN_ID = "__thought__"
+"""Stands in a call's id before a signature that litellm carries there."""
 
 
 def check(
@@ -30,83 +31,91 @@ def check(
 ) -> list[Finding]:
     """All findings. How large a request may be is told by no rule of Gemini's that we know."""
     turns = gemini.turns(request)
-    return [*_order(turns), *_end(turns), *_signatures(request, turns), *_merged(request), *_empty(turns)]
-
-
-def _count(turn: Turn | None, key: str) -> int:
-    return sum(key in block.body for block in turn.blocks) if turn else 0
+    return [*_order(turns), *_end(turns), *_signatures(request, turns), *_merged(request), *_filled(turns)]
 
 
 def _order(turns: Sequence[Turn]) -> Iterator[Finding]:
-    for at, turn in enumerate(turns):
-        before = turns[at - 1] if at else None
-        behind = turns[at + 1] if at + 1 < len(turns) else None
-        id = turn.messages[0]
-        calls, responses = _count(turn, _CALL), _count(turn, _RESPONSE)
-        if calls and (before is None or before.role != "user"):
-            what = f"{id} calls functions and {'begins the conversation' if before is None else 'follows no turn of the user'}."
-            says = "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
-            yield error("GE001", what, says, id)
-        if responses and not _count(before, _CALL):
-            what = f"{id} is a response, and the turn before it calls nothing."
-            says = "Please ensure that function response turn comes immediately after a function call turn."
-            yield error("GE002", what, says, id)
-        elif calls and not _count(behind, _RESPONSE):
-            what = f"The calls of {id} are not answered by the next turn."
-            says = "Please ensure that function response turn comes immediately after a function call turn."
-            yield error("GE002", what, says, id)
-        elif calls and _count(behind, _RESPONSE) != calls:
-            what = f"{id} has {calls} calls, and the next turn {_count(behind, _RESPONSE)} responses."
+    """GE001, GE002, GE003: each turn against the one before it."""
+    calls = 0
+    before: Turn | None = None
+    for turn in turns:
+        responses = sum(block.type == RESPONSE for block in turn.blocks)
+        if calls and before is not None and not responses:
+            yield _unanswered(before)
+        elif calls and before is not None and responses != calls:
             says = (
                 "Please ensure that the number of function response parts is equal to the number of function call parts of "
                 "the function call turn."
             )
-            yield error("GE003", what, says, id)
+            what = f"{_caller(before)} has {calls} calls, and the turn behind it {responses} responses. Give each call one."
+            yield error("GE003", what, says, _caller(before))
+        elif responses and not calls:
+            what = f"{turn.messages[0]} is a response, and the turn before it calls nothing. Put it right behind its call."
+            says = "Please ensure that function response turn comes immediately after a function call turn."
+            yield error("GE002", what, says, turn.messages[0])
+        calls = sum(block.type == CALL for block in turn.blocks)
+        if calls and (before is None or before.role != "user"):
+            where = "begins the conversation" if before is None else "follows no turn of the user"
+            what = f"{_caller(turn)} calls functions and {where}. Put a user's turn before it."
+            says = "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
+            yield error("GE001", what, says, _caller(turn))
+        before = turn
+    if calls and before is not None:
+        yield _unanswered(before)
+
+
+def _caller(turn: Turn) -> str:
+    return next(block.message for block in turn.blocks if block.type == CALL)
+
+
+def _unanswered(turn: Turn) -> Finding:
+    caller = _caller(turn)
+    what = f"The calls of {caller} are not answered by the turn behind it. Put their responses right behind {caller}."
+    return error("GE002", what, "Please ensure that function response turn comes immediately after a function call turn.", caller)
 
 
 def _end(turns: Sequence[Turn]) -> Iterator[Finding]:
-    if turns and turns[-1].role == "model" and not _count(turns[-1], _CALL):
+    if turns and turns[-1].role == "model":
         one = "single turn requests end with a user role" if len(turns) == 1 else "multiturn requests ends with a user role"
         last = turns[-1].messages[-1]
-        says = f"Please ensure that {one} or a function response."
-        yield error("GE004", f"The request ends with {last}, an answer of the model.", says, last)
+        what = f"The request ends with {last}, a turn of the model. End with a user's, or with responses."
+        yield error("GE004", what, f"Please ensure that {one} or a function response.", last)
 
 
 def _signatures(request: Request, turns: Sequence[Turn]) -> Iterator[Finding]:
     """Only the running turn is looked at: what came before the person's last message may have lost its signatures."""
     if not _SIGNED.search(str(request.parameters.get("model", ""))):
         return
-    ids = {call.id for message in request.messages for call in message.tool_calls if "__thought__" in call.id}
-    running = max((at for at, turn in enumerate(turns) if turn.role == "user" and not _count(turn, _RESPONSE)), default=0)
+    carried = {m.id for m in request.messages if m.tool_calls and _IN_ID in m.tool_calls[0].id}
+    asked = (at for at, turn in enumerate(turns) if turn.role == "user" and turn.blocks and turn.blocks[0].type != RESPONSE)
+    running = max(asked, default=0)
     for at, turn in enumerate(turns[running:], running):
-        first = next((block for block in turn.blocks if _CALL in block.body), None)
-        if first is None or first.body.get("thoughtSignature"):
+        first = next((block for block in turn.blocks if block.type == CALL), None)
+        if first is None or first.body.get("thoughtSignature") or first.message in carried:
             continue
-        message = next(m for m in request.messages if m.id == first.message)
-        if message.tool_calls and message.tool_calls[0].id in ids:
-            continue  # litellm carries the signature in the id
-        name = first.body[_CALL]["name"]
-        what = f"The first call of {first.message} has lost its thought signature."
+        what = f"The first call of {first.message} has lost its thought signature. Send it back as it came."
         says = (
             "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly: "
-            f"function call `default_api:{name}`, position {at + 1}."
+            f"function call `default_api:{first.body[CALL]['name']}`, position {at + 1}."
         )
         yield error("GE005", what, says, first.message)
 
 
 def _merged(request: Request) -> Iterator[Finding]:
-    said = [message for message in request.messages if message.role in ("user", "assistant")]
+    """Messages of one role behind each other. The body puts them into one content; a summary is made for that."""
+    said = [message for message in request.messages if message.role != "system"]
     for before, now in itertools.pairwise(said):
-        if before.role == now.role and not before.tool_calls and not now.tool_calls:
+        if before.role == now.role != "tool" and before.id != "summary":
             what = f"{before.id} and {now.id} are both the {now.role}'s; they are put into one turn, since reports conflict."
             yield warning("GE006", what, now.id)
 
 
-def _empty(turns: Sequence[Turn]) -> Iterator[Finding]:
+def _filled(turns: Sequence[Turn]) -> Iterator[Finding]:
     for at, turn in enumerate(turns):
-        for id in turn.messages:
-            blocks = [block for block in turn.blocks if block.message == id]
-            empty = not blocks or any(block.body.get("text") == "" for block in blocks)
-            if empty:
-                says = f"contents[{at}].parts: must not be empty"
-                yield error("GE007", f"{id} is empty; leave it out.", says, id)
+        if turn.role not in ("user", "model"):
+            what = f"{turn.messages[0]} has the role {turn.role}. Roles are user and model; instructions are systemInstruction."
+            yield error("GE007", what, "Please use a valid role: user, model.", turn.messages[0])
+        said = {block.message for block in turn.blocks}
+        empty = [block.message for block in turn.blocks if block.body.get("text") == ""]
+        for id in dict.fromkeys([*(id for id in turn.messages if id not in said), *empty]):
+            yield error("GE007", f"{id} has an empty part. Leave it out.", f"contents[{at}].parts: must not be empty", id)

@@ -37,15 +37,32 @@ def check(
     request: Request, *, tokens: int | None = None, context_window: int | None = None, rewritten: frozenset[str] = frozenset()
 ) -> list[Finding]:
     """All findings. Without both `tokens` and `context_window` OC006 is not looked at."""
-    findings = [*_pairs(request.messages), *_ids(request), *_types(request.messages), *_harm(request), *_order(request.messages)]
+    return [
+        *limits(request, tokens, context_window), *_pairs(request.messages), *_ids(request.messages), *_types(request.messages),
+        *_harm(request), *_order(request.messages),
+    ]  # fmt: skip
+
+
+def limits(request: Request, tokens: int | None, context_window: int | None) -> Iterator[Finding]:
+    """What the request is too large for, and its tools' names: OC003, OC006, OC008."""
+    for tool in request.tools:
+        if not _NAME.fullmatch(tool.name):
+            says = f"Invalid 'tools[].function.name': string does not match pattern {_NAME.pattern!r}."
+            yield error("OC003", f"The tool name {tool.name!r} holds what the provider refuses. {_instead(tool.name)}", says)
     if len(request.tools) > _MOST_TOOLS:
-        findings.append(error("OC008", f"The request has {len(request.tools)} tools.", "array_above_max_length: tools"))
+        what = f"The request has {len(request.tools)} tools, and {_MOST_TOOLS} are the most. Show the model fewer."
+        yield error("OC008", what, "array_above_max_length: tools")
     if tokens is not None and context_window is not None and tokens > context_window:
+        what = f"The request has {tokens:,} tokens, the model's window {context_window:,}. Give it a smaller window policy."
         says = (
             f"This model's maximum context length is {context_window} tokens. However, your messages resulted in {tokens} tokens."
         )
-        findings.append(error("OC006", f"The request has {tokens:,} tokens, the model's window {context_window:,}.", says))
-    return findings
+        yield error("OC006", what, says)
+
+
+def _instead(name: str) -> str:
+    """A name that is taken, in place of one that is not."""
+    return f"Call it {(re.sub(r'[^a-zA-Z0-9_-]+', '_', name).strip('_') or 'tool')[:64]!r}."
 
 
 # -- OC001 and OC002: pairs ------------------------------------------------------------------------------------------
@@ -82,7 +99,7 @@ def _stray(messages: Sequence[Message], at: int) -> Finding:
     if calls:
         what = f"{message.id} is the result of {id!r} and stands in the wrong place: it belongs right behind {calls[-1].id}."
     else:
-        what = f"{message.id} is a result of {id!r}, and no call of that id stands before it."
+        what = f"{message.id} is a result of {id!r}, and no call of that id stands before it. Leave it out."
     says = "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
     return error("OC002", what, f"{says} (param: messages.[{at}].role)", message.id)
 
@@ -93,7 +110,7 @@ def _unanswered(messages: Sequence[Message], at: int, caller: Message, open: Seq
         where = ", ".join(f"the result of {id!r} is {found}" for id, found in late.items())
         what = f"Results of {caller.id} stand in the wrong place: {where}, and belong right behind it."
     else:
-        what = f"The calls {', '.join(map(repr, open))} of {caller.id} have no result right behind them."
+        what = f"The calls {', '.join(map(repr, open))} of {caller.id} have no result right behind them. Put them there."
     says = (
         "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
         f"The following tool_call_ids did not have response messages: {', '.join(open)}"
@@ -104,19 +121,15 @@ def _unanswered(messages: Sequence[Message], at: int, caller: Message, open: Seq
 # -- OC003: ids and names --------------------------------------------------------------------------------------------
 
 
-def _ids(request: Request) -> Iterator[Finding]:
-    for tool in request.tools:
-        if not _NAME.fullmatch(tool.name):
-            says = f"Invalid 'tools[].function.name': string does not match pattern {_NAME.pattern!r}."
-            yield error("OC003", f"The tool name {tool.name!r} holds what the provider refuses.", says)
-    for at, message in enumerate(request.messages):
+def _ids(messages: Sequence[Message]) -> Iterator[Finding]:
+    for at, message in enumerate(messages):
         for call in message.tool_calls:
             if not 0 < len(call.id) <= _LONGEST_ID:
                 yield _id(message, at, call.id, "tool call", "tool_calls[].id")
             if not _NAME.fullmatch(call.name):
                 yield error(
                     "OC003",
-                    f"{message.id} calls {call.name!r}, a name that the provider refuses.",
+                    f"{message.id} calls {call.name!r}, a name that the provider refuses. {_instead(call.name)}",
                     f"Invalid 'messages[{at}].tool_calls[].function.name': string does not match pattern.",
                     message.id,
                 )
@@ -128,9 +141,10 @@ def _id(message: Message, at: int, id: str, what: str, field: str) -> Finding:
     """What is wrong with an id that is missing or too long."""
     if not id:
         says = f"Missing required parameter: 'messages[{at}].{field}'."
-        return error("OC003", f"{message.id} is a {what} without an id.", says, message.id)
+        return error("OC003", f"{message.id} is a {what} without an id. Give both halves one.", says, message.id)
     says = f"Invalid 'messages[{at}].{field}': string too long. Expected a string with maximum length {_LONGEST_ID}."
-    return error("OC003", f"{message.id} is a {what} whose id has {len(id)} characters, {id[:20]}….", says, message.id)
+    found = f"{message.id} is a {what} whose id has {len(id)} characters, {id[:20]}…. Give both halves a shorter one."
+    return error("OC003", found, says, message.id)
 
 
 # -- OC005 and OC007: accepted, and does harm ------------------------------------------------------------------------
@@ -143,10 +157,17 @@ def _types(messages: Sequence[Message]) -> Iterator[Finding]:
             continue
         for id in message.extra.get("arguments_not_text") or ():
             says = f"Invalid type for 'messages[{at}].tool_calls[].function.arguments': expected a string, got an object."
-            yield error("OC004", f"The arguments of the call {id!r} in {message.id} are no text.", says, message.id)
+            yield error(
+                "OC004",
+                f"The arguments of the call {id!r} in {message.id} are no text. Write them as JSON text.",
+                says,
+                message.id,
+            )
         if message.extra.get("content_null"):
             says = f"Invalid value for 'content': expected a string, got null. (param: messages.[{at}].content)"
-            yield error("OC004", f"{message.id} has null as its content and calls nothing.", says, message.id)
+            yield error(
+                "OC004", f"{message.id} has null as its content and calls nothing. Write an empty text.", says, message.id
+            )
 
 
 def _harm(request: Request) -> Iterator[Finding]:

@@ -38,16 +38,18 @@ def turns(request: Request) -> list[Turn]:
             made.append(Turn(role))
         turn = made[-1]
         turn.messages.append(message.id)
-        at = _place(turn, message)
-        turn.blocks[at:at] = blocks
+        if "before_results" in message.extra:
+            at = _place(turn, message.extra["before_results"])
+            turn.blocks[at:at] = blocks
+        else:
+            turn.blocks += blocks
     return made
 
 
-def _place(turn: Turn, message: Message) -> int:
-    """Where a message's blocks stand in a turn: at its end, but before the last results where a recording holds it so."""
-    behind = message.extra.get("before_results", 0)
-    results = [at for at, block in enumerate(turn.blocks) if block.type == "tool_result"] if behind else []
-    return results[-behind] if 0 < behind <= len(results) else len(turn.blocks)
+def _place(turn: Turn, behind: int) -> int:
+    """Where that many results stand behind, as a recording has it; the end of the turn, where there are fewer by now."""
+    places = [at for at, block in enumerate(turn.blocks) if block.type == "tool_result"]
+    return places[-behind] if 0 < behind <= len(places) else len(turn.blocks)
 
 
 def body(request: Request) -> dict[str, Any]:
@@ -68,24 +70,9 @@ def body(request: Request) -> dict[str, Any]:
 
 
 def _blocks(message: Message, marked: bool = False) -> list[Block]:
-    """A message's blocks: content, calls, what was not understood; in the order of the recording where that is another.
-
-    `layout` names for each block the pile that it comes from, `cache_control` has marks by the number of their block;
-    `marked`: its end is one of the request's own marks.
-    """
-    others = _others(message) if "content" in message.extra else []
-    if message.role == "tool":
-        piles = {"content": [_result(message, others)]}
-    else:
-        piles = {
-            "content": [made for piece in message.content if (made := _piece(piece)) is not None],
-            "call": [
-                {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments(call.arguments)}
-                for call in message.tool_calls
-            ],
-            "other": others,
-        }
-    bodies = _laid_out(piles, message.extra.get("layout"))
+    """A message's blocks, with the cache marks that a recording has by the number of their block; `marked`: one of the
+    request's own marks stands behind it."""
+    bodies = _bodies(message)
     if bodies and (marked or "cache_control" in message.extra):
         last = len(bodies) - 1
         marks = {min(int(at), last): mark for at, mark in message.extra.get("cache_control", {}).items()}
@@ -94,16 +81,19 @@ def _blocks(message: Message, marked: bool = False) -> list[Block]:
     return [Block(body, message.id, str(body["type"])) for body in bodies]
 
 
-def _others(message: Message) -> list[dict[str, Any]]:
-    return [block for block in message.extra["content"] if isinstance(block, dict) and "type" in block]
-
-
-def _laid_out(piles: dict[str, list[dict[str, Any]]], layout: list[str] | None) -> list[dict[str, Any]]:
-    """The piles by a layout, unless an edit has left more or less than it names: then one behind the other."""
-    if layout is None or any(layout.count(name) != len(pile) for name, pile in piles.items()):
-        return [body for pile in piles.values() for body in pile]
+def _bodies(message: Message) -> list[dict[str, Any]]:
+    """Content, calls, and what an import did not understand; in the order of a recording where that is another."""
+    extra = message.extra
+    others = [block for block in extra.get("content", ()) if isinstance(block, dict) and "type" in block] if extra else []
+    if message.role == "tool":
+        return [_result(message, others)]
+    content = [made for piece in message.content if (made := _piece(piece)) is not None]
+    calls = [{"type": "tool_use", "id": c.id, "name": c.name, "input": arguments(c.arguments)} for c in message.tool_calls]
+    piles = {"content": content, "call": calls, "other": others}
+    if "layout" not in extra or any(extra["layout"].count(name) != len(pile) for name, pile in piles.items()):
+        return [*content, *calls, *others]  # none, or an edit has left another number of them
     left = {name: iter(pile) for name, pile in piles.items()}
-    return [next(left[name]) for name in layout]
+    return [next(left[name]) for name in extra["layout"]]
 
 
 def _piece(piece: Piece) -> dict[str, Any] | None:

@@ -2,74 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ctxeng_cli.core.messages import Image, Message, Text
 from ctxeng_cli.core.request import Request
 from ctxeng_cli.payloads.turns import Block, Turn, arguments, in_call_order
 
-_ROLES = {"assistant": "model", "tool": "user", "user": "user", "system": "user"}
+CALL, RESPONSE = "functionCall", "functionResponse"
+_ROLES = {"assistant": "model", "tool": "user", "user": "user"}
+_SETTINGS = {"temperature": "temperature", "max_tokens": "maxOutputTokens"}
 
 
 def turns(request: Request) -> list[Turn]:
-    """The contents. Messages of one role that follow each other are one content; responses stand in one of their own.
+    """The contents. Messages of one role that follow each other are one content; responses stand in one of their own, since
+    text beside them is taken for the end of a turn (vellum-assistant #39495).
 
-    The responses of one call stand in call order (Gemini pairs them by place).
+    The responses of one turn stand in call order: Gemini pairs them by place. A message that only thinks has no place.
     """
     made: list[Turn] = []
     names: dict[str, str] = {}
     before: Message | None = None
     for message in in_call_order(request.messages):
-        if message.role == "system":
+        for call in message.tool_calls:
+            names[call.id] = call.name
+        blocks = [] if message.role == "system" else _blocks(message, names)
+        if message.role == "system" or (not blocks and message.content):
             continue
-        names |= {call.id: call.name for call in message.tool_calls}
-        role = _ROLES[message.role]
-        apart = before is None or (before.role == "tool") != (message.role == "tool") or _recorded_apart(before, message)
-        if not made or made[-1].role != role or apart:
+        role = _ROLES[message.role] if message.role == "tool" else str(message.extra.get("role") or _ROLES[message.role])
+        if not made or made[-1].role != role or (before is not None and _apart(before, message)):
             made.append(Turn(role))
         made[-1].messages.append(message.id)
-        made[-1].blocks += [Block(part, message.id) for part in _parts(message, names)]
+        made[-1].blocks += blocks
         before = message
     return made
 
 
-def _recorded_apart(before: Message, message: Message) -> bool:
-    """Whether a recording holds them in two contents."""
+def _apart(before: Message, message: Message) -> bool:
+    """Whether two messages of one role stand in two contents: responses and a text, or responses that a recording holds so."""
+    if before.role != "tool" or message.role != "tool":
+        return before.role == "tool" or message.role == "tool"
     places = before.extra.get("content_number"), message.extra.get("content_number")
-    return message.role == "tool" and None not in places and places[0] != places[1]
+    return None not in places and places[0] != places[1]
 
 
 def body(request: Request) -> dict[str, Any]:
-    """The body of a request."""
-    instructions = [{"text": m.text} for m in request.messages if m.role == "system"]
-    made: dict[str, Any] = {}
-    if instructions:
-        made["systemInstruction"] = {"parts": instructions}
+    """The body of a request. The model stands in the address, not in it."""
+    instructions = [
+        {"text": piece.text} for m in request.messages if m.role == "system" for piece in m.content if isinstance(piece, Text)
+    ]
+    made: dict[str, Any] = {"systemInstruction": {"parts": instructions}} if instructions else {}
     made["contents"] = [{"role": turn.role, "parts": [dict(block.body) for block in turn.blocks]} for turn in turns(request)]
     if request.tools:
         declared = [{"name": t.name, "description": t.description, "parameters": dict(t.parameters)} for t in request.tools]
         made["tools"] = [{"functionDeclarations": declared}]
+    settings = {name: request.parameters[key] for key, name in _SETTINGS.items() if key in request.parameters}
+    if settings:
+        made["generationConfig"] = settings
     return made
 
 
-def _parts(message: Message, names: dict[str, str]) -> Iterator[dict[str, Any]]:
+def _blocks(message: Message, names: Mapping[str, str]) -> list[Block]:
     if message.role == "tool":
         name = message.name or names.get(message.tool_call_id or "", "")
-        key = "error" if message.is_error else "result"
-        yield {"functionResponse": {"name": name, "response": {key: message.text}}}
-        return
+        return [Block({RESPONSE: {"name": name, "response": _answer(message)}}, message.id, RESPONSE)]
+    blocks = [Block(part, message.id, next(iter(part))) for part in _parts(message)]
+    signatures = message.extra.get("thought_signatures", ())
+    for number, call in enumerate(message.tool_calls):
+        part: dict[str, Any] = {CALL: {"name": call.name, "args": arguments(call.arguments)}}
+        if number < len(signatures) and signatures[number]:
+            part["thoughtSignature"] = signatures[number]
+        blocks.append(Block(part, message.id, CALL))
+    return blocks
+
+
+def _parts(message: Message) -> Iterator[dict[str, Any]]:
+    """What a message holds besides calls."""
     for block in message.content:
         if isinstance(block, Text):
             yield {"text": block.text}
         elif isinstance(block, Image):
             yield _image(block)
-    signatures = list(message.extra.get("thought_signatures") or ())
-    for number, call in enumerate(message.tool_calls):
-        signed = signatures[number] if number < len(signatures) else None
-        part: dict[str, Any] = {"functionCall": {"name": call.name, "args": arguments(call.arguments)}}
-        yield {**part, "thoughtSignature": signed} if signed else part
-    yield from (block for block in message.extra.get("content") or () if isinstance(block, dict))
+    for part in message.extra.get("content", ()):
+        if isinstance(part, dict) and part:
+            yield part
+
+
+def _answer(message: Message) -> Mapping[str, Any]:
+    """A result as the object that a response holds."""
+    text = message.text
+    if text.startswith("{"):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = None
+        if isinstance(value, dict):
+            return value
+    return {"error" if message.is_error else "result": text}
 
 
 def _image(image: Image) -> dict[str, Any]:

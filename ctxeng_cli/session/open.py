@@ -89,7 +89,7 @@ def wire(spec: AgentSpec, folder: str, environ: Mapping[str, str]) -> Agent:
         problems += error.problems
     limits = limits_of(spec.model)
     share = window_problem(spec)
-    limit, wrong = _limit(spec, folder)
+    limit, wrong = limit_of(spec, folder)
     problems += [*([share] if share else []), *wrong]
     if spec.policy.compat and spec.policy.kind == "tokens" and not counter_for(spec.model.model).exact:
         unknown = f"compat: {spec.policy.compat} counts by OpenAI's encodings, and none is known for {spec.model.model}"
@@ -129,7 +129,7 @@ SUMMARIZER_WINDOW = 8192
 """What the window of a summarizer is taken to hold where that is not known, in tokens."""
 
 
-def _limit(spec: AgentSpec, folder: str) -> tuple[Callable[..., Any] | None, list[Problem]]:
+def limit_of(spec: AgentSpec, folder: str) -> tuple[Callable[..., Any] | None, list[Problem]]:
     """The function that answers the window's limit, and what is wrong with it."""
     if spec.policy.kind != "python":
         return None, []
@@ -264,7 +264,7 @@ class Session:
         """Another window policy from the next turn on; pins stay."""
         policy = replace(policy, pin=self.agent.spec.policy.pin)
         spec = replace(self.agent.spec, policy=policy)
-        limit, wrong = _limit(spec, self.project.folder)
+        limit, wrong = limit_of(spec, self.project.folder)
         share = window_problem(spec)
         if wrong or share:
             raise UsageError("; ".join(problem.message for problem in [*wrong, *([share] if share else [])]))

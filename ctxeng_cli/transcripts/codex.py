@@ -11,8 +11,6 @@ from ctxeng_cli.core.messages import Message, system
 from ctxeng_cli.transcripts import openai_responses
 from ctxeng_cli.transcripts.recording import Asked, Item, Recording
 
-_CUSTOM = {"custom_tool_call": "function_call", "custom_tool_call_output": "function_call_output"}
-
 
 def is_line(body: Any) -> bool:
     """Whether a line is one of such a rollout."""
@@ -70,16 +68,13 @@ def _messages(lines: Iterable[tuple[int, str]], recording: Recording) -> Iterato
             if isinstance(text, str) and text:
                 yield system(text)
         elif kind == "response_item":
-            item = {**payload, "type": _CUSTOM.get(str(payload.get("type")), payload.get("type"))}
-            if "input" in item and "arguments" not in item:
-                item["arguments"] = item["input"]
-            if openai_responses.is_answer(item):
+            if openai_responses.is_answer(payload):
                 if usage is not None:
                     yield from answered()
-                held.append(item)
+                held.append(payload)
                 continue
             yield from answered()
-            said = openai_responses.said(item)
+            said = openai_responses.said(payload)
             if said is not None:
                 yield said
     yield from answered()

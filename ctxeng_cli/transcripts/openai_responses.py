@@ -6,6 +6,7 @@ it, since reasoning and what it produced need each other.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from ctxeng_cli.core.request import ToolDefinition
 from ctxeng_cli.transcripts.recording import Recording, recorded
 
 _ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-_MODELS = ("reasoning", "function_call", "compaction")
+_MODELS = ("reasoning", "compaction", "item_reference", "mcp_list_tools", "mcp_approval_request")
 
 
 def is_request(body: Mapping[str, Any]) -> bool:
@@ -29,7 +30,7 @@ def recording(body: Mapping[str, Any]) -> Recording:
     said = [system(instructions)] if isinstance(instructions, str) and instructions else []
     given = body["input"]
     said += [user(given)] if isinstance(given, str) else _messages(given)
-    tools = tuple(tool for item in body.get("tools") or () if (tool := _tool(item)) is not None)
+    tools = tuple(tool for item in _listed(body.get("tools")) if (tool := _tool(item)) is not None)
     return recorded(
         "openai-responses",
         said,
@@ -62,14 +63,14 @@ def _messages(items: Sequence[Any]) -> Iterator[Message]:
 
 def is_answer(item: Mapping[str, Any]) -> bool:
     """Whether an item is a model's."""
-    kind = item.get("type", "message")
-    return kind in _MODELS or (kind == "message" and item.get("role") == "assistant") or str(kind).endswith("_call")
+    kind = str(item.get("type", "message"))
+    return kind in _MODELS or (kind == "message" and item.get("role") == "assistant") or kind.endswith("_call")
 
 
 def said(item: Mapping[str, Any]) -> Message | None:
     """An item that is no model's as a message; None where its role is not known."""
-    kind = item.get("type", "message")
-    if kind == "function_call_output":
+    kind = str(item.get("type", "message"))
+    if kind.endswith("_output"):
         return _output(item)
     return _said(item) if kind == "message" else Message("user", extra={"items": [dict(item)]})
 
@@ -79,14 +80,21 @@ def answer(items: Sequence[Mapping[str, Any]]) -> Message:
     blocks: list[Block] = []
     calls: list[ToolCall] = []
     for item in items:
-        kind = item.get("type", "message")
+        kind = str(item.get("type", "message"))
         if kind == "reasoning":
-            blocks += [Thinking(str(part.get("text", ""))) for part in item.get("summary") or () if isinstance(part, Mapping)]
-        elif kind == "function_call":
-            calls.append(ToolCall(str(item.get("call_id") or ""), str(item.get("name") or ""), str(item.get("arguments") or "")))
+            blocks += [Thinking(str(part.get("text", ""))) for part in _listed(item.get("summary")) if isinstance(part, Mapping)]
+        elif kind == "function_call" or (kind.endswith("_call") and "call_id" in item):
+            calls.append(_call(item, kind))
         elif kind == "message":
             blocks += _content(item.get("content"))
     return Message("assistant", tuple(blocks), tool_calls=tuple(calls), extra={"items": [dict(item) for item in items]})
+
+
+def _call(item: Mapping[str, Any], kind: str) -> ToolCall:
+    """A call of a function, of a custom tool (`input`), or of one of the provider's own that a program answers (`action`)."""
+    given = next((item[key] for key in ("arguments", "input", "action") if item.get(key) is not None), "")
+    text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+    return ToolCall(str(item.get("call_id") or ""), str(item.get("name") or kind.removesuffix("_call")), text)
 
 
 def _output(item: Mapping[str, Any]) -> Message:
@@ -110,12 +118,15 @@ def _content(content: Any) -> Iterator[Block]:
         if content:
             yield Text(content)
         return
-    content = [content] if isinstance(content, Mapping) else content
-    for part in content if isinstance(content, list) else ():
+    for part in [content] if isinstance(content, Mapping) else _listed(content):
         if isinstance(part, Mapping) and isinstance(part.get("text"), str):
             yield Text(part["text"])
         elif isinstance(part, Mapping) and part.get("type") == "input_image":
             yield Image(str(part.get("image_url") or part.get("file_id") or ""))
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
 
 
 def _tool(body: Any) -> ToolDefinition | None:

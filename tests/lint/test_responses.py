@@ -34,9 +34,10 @@ def said(text: str, **more: Any) -> dict[str, Any]:
 
 
 def body(*items: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"model": "gpt-5", "input": list(items), **more}
+    return {"model": "gpt-4.1", "input": list(items), **more}
 
 
+CUSTOM = {"type": "custom_tool_call", "call_id": "c", "name": "patch", "input": "*** Begin"}
 CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("plain", body(HI, said("Hello."), HI), []),
     ("a call and its output", body(HI, call(), output()), []),
@@ -49,6 +50,18 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("reasoning at the end", body(HI, reasoning()), ["OR003"]),
     ("a call that lost its reasoning", body(HI, reasoning(), said("Hm.", id="msg_1"), HI, call() | {"id": "fc_1"}, output()),
      ["OR004"]),
+    ("answers of a model that reasons, without any", body(HI, said("Hm.", id="msg_1"), HI, model="gpt-5"), ["OR004"]),
+    ("the same, its ids taken away", body(HI, said("Hm."), HI, model="gpt-5"), []),
+    ("the same in a chain", body(HI, call() | {"id": "fc_1"}, output(), model="gpt-5", previous_response_id="r"), ["OR005"]),
+    ("an output before its call", body(HI, output(), call()), ["OR001", "OR002"]),
+    ("a second output", body(HI, call(), output(), output()), ["OR002"]),
+    ("two calls of one id, one output", body(HI, call(), call(), output()), ["OR001"]),
+    ("a call without an id", body(HI, call(""), output("")), ["OR001", "OR002"]),
+    ("a custom tool", body(HI, CUSTOM, {"type": "custom_tool_call_output", "call_id": "c", "output": "seen"}), []),
+    ("a custom tool without an output", body(HI, CUSTOM, HI), ["OR001"]),
+    ("a tool of the provider's own", body(HI, {"type": "web_search_call", "id": "ws_1"}, said("Found."), HI), []),
+    ("too many tools", body(HI, tools=[{"type": "function", "name": f"t{n}"} for n in range(129)]), ["OC008"]),
+    ("a name that is refused", body(HI, tools=[{"type": "function", "name": "look up"}]), ["OC003"]),
     ("items before a compaction", body(HI, said("Hello."), {"type": "compaction", "id": "cmp_1", "encrypted_content": "x"}, HI),
      ["OR005"]),
     ("answers sent again in a chain", body(HI, said("Hello."), HI, previous_response_id="resp_1"), ["OR005"]),
@@ -63,7 +76,7 @@ def test_rule(sent: dict[str, Any], expected: list[str]) -> None:
 
 
 def test_every_rule_has_a_case_that_breaks_it() -> None:
-    assert {code for _, _, expected in CASES for code in expected} == {code for code in RULES if code.startswith("OR")}
+    assert {code for _, _, expected in CASES for code in expected} >= {code for code in RULES if code.startswith("OR")}
 
 
 def test_what_is_found_names_the_message_and_predicts_the_words() -> None:

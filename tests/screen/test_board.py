@@ -42,7 +42,7 @@ def test_a_session_becomes_windows_evictions_trips_and_answers() -> None:
     assert (
         names
         == (
-            "Opened Asked Window AnswerDone Answered Asked Notice Notice Evictions Window AnswerDone Answered "
+            "Opened Asked Window AnswerDone Answered Asked Notice Notice Notice Evictions Window AnswerDone Answered "
             "ToolTrip ToolTrip ToolTrip ToolTrip Window AnswerDone Answered"
         ).split()
     )

@@ -49,7 +49,9 @@ def talk(store: FileStore, name: str, window: Policy | None) -> list[Entry]:
     return seen
 
 
-@pytest.mark.parametrize("window", [None, "tight", "messages:3", "none"])
+@pytest.mark.parametrize(
+    "window", [None, "tight", "messages:3", "none", "messages:4,summarize=1", "messages:3,compat=langchain4j"]
+)
 @pytest.mark.parametrize("name", PROJECT.agents)
 def test_every_request_can_be_rebuilt_from_the_log_alone(tmp_path: Path, name: str, window: str | None) -> None:
     store = FileStore(tmp_path)
