@@ -70,7 +70,7 @@ def _object(value: Any) -> dict[str, Any]:
     body = {}
     for f in _fields(value.__class__):
         item = getattr(value, f.name)
-        if f.optional and (item is None or item is False or item == () or item == {}):
+        if f.default is not _NO_DEFAULT and (item is None or item is False or item == () or item == {}) and item == f.default:
             continue
         body[f.name] = plain(item)
     return body
@@ -185,10 +185,13 @@ def message_from_json(body: Mapping[str, Any]) -> Message:
 # -- how a field is read, from its annotation ------------------------------------------------------------------------
 
 
+_NO_DEFAULT = dataclasses.MISSING
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Field:
     name: str
-    optional: bool
+    default: Any
     read: Callable[[Any], Any]
 
 
@@ -198,7 +201,7 @@ def _fields(cls: type) -> tuple[_Field, ...]:
     return tuple(
         _Field(
             f.name,
-            f.default is not dataclasses.MISSING or f.default_factory is not dataclasses.MISSING,
+            f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default,
             _reader(hints[f.name]),
         )
         for f in dataclasses.fields(cls)

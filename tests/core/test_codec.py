@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from typing import Any
@@ -61,7 +62,7 @@ def _event(kind: str) -> st.SearchStrategy[Event]:
         "value": JSONS.filter(lambda value: value not in (False, [], {})),  # an empty value is left out, as no value is
     }
     cls = EVENTS[kind]
-    return st.builds(cls, **{name: strategy for name, strategy in over.items() if name in cls.__dataclass_fields__})
+    return st.builds(cls, **{name: over.get(name, ...) for name in (f.name for f in dataclasses.fields(cls))})
 
 
 @pytest.mark.parametrize("kind", EVENTS)

@@ -445,6 +445,26 @@ def test_the_command_talks_to_a_real_server(llama: str, tmp_path: Path) -> None:
     assert "answered by smollm2, another model than was asked for" in again.err
 
 
+def test_a_real_model_writes_the_summary_and_is_calibrated(llama: str, tmp_path: Path) -> None:
+    (tmp_path / "agents.yaml").write_text(
+        f"version: 1\nmodels: {{mine: {{model: openai/smollm2, api_base: '{llama}', max_output: 12, temperature: 0}}}}\n"
+        "agents: {a: {model: mine, memory: {window: tokens:200, pipeline: [{summarize: {keep_exchanges: 1, model: mine}}]}}}\n"
+    )
+    seen: list[dict[str, Any]] = []
+    for number in range(3):
+        text = f"Tell me about river {number}. " + "It is long and wide. " * 12
+        ran = ctxeng("chat", "a", "--session", "s", "-m", text, "--json", cwd=tmp_path, home=tmp_path / "home")
+        assert ran.exit == 0, ran.err
+        seen += events(ran.out)
+    made = [e for e in seen if e["type"] == "summary.made" and "error" not in e]
+    assert made
+    assert made[0]["model"] == "openai/smollm2"
+    assert made[0]["usage"]["input"] > 50
+    assert next(edit["op"] for e in seen if e["type"] == "window.edited" for edit in e["edits"]) == "summarize"
+    view = ctxeng("inspect-context", "--session", "s", cwd=tmp_path, home=tmp_path / "home").out
+    assert re.search(r"≈ o200k_base \(×\d\.\d\d from 2 calls\)", view), view
+
+
 def test_the_example_of_the_library_runs(llama: str, tmp_path: Path) -> None:
     """docs/library.md: a policy of the workbench inside a plain loop with OpenAI's client, against a real server."""
     (program,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "library.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)
