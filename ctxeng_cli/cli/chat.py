@@ -55,7 +55,7 @@ def chat(
             raise UsageError("--payload goes with --json")
         text = _one_message(io, message, json)
         spec = project(io, file)
-        opened = _open(io, spec, name, session, resume, var, overrides(io, model, window), wait, payload)
+        opened = _open(io, spec, name, session, resume, var, overrides(io, model, window, file), wait, payload)
         try:
             raise typer.Exit(
                 _repl(io, opened, view or "full") if text is None else _one_turn(io, opened, text, view, json, payload)

@@ -71,7 +71,7 @@ def inspect_context(
         elif turn is not None or request is not None:
             raise UsageError("--turn and --request belong to a session: add --session ID")
         else:
-            view = unsent_view(io, name, session, message, var, overrides(io, model, window), file)
+            view = unsent_view(io, name, session, message, var, overrides(io, model, window, file), file)
         _show(io, _linted(view, provider), part, payload, json, provider)
 
 
@@ -84,7 +84,15 @@ def _linted(view: Context, provider: str | None) -> Context:
 
     if provider is None or provider == view.provider:
         return view
-    return replace(view, provider=provider, lint=check(request_of(view), provider=provider))
+    found = check(
+        request_of(view),
+        provider=provider,
+        tokens=view.budget.get("used_tokens"),
+        rewritten=frozenset(
+            part.message for part in view.parts if part.message and part.state in ("cleared", "capped", "offloaded")
+        ),
+    )
+    return replace(view, provider=provider, lint=found)
 
 
 def recorded_view(io: Io, session: str, name: str | None, turn: int | None, request: int | None, file: str | None) -> Context:

@@ -102,7 +102,15 @@ def run_of(io: Io, text: str, option: str, file: str | None, model: str) -> Run:
         def limit(offered: Mapping[str, Any]) -> int:
             return checked_limit(ask_limit(function, policy.function, offered), policy.function)
 
-    return Run(policy, text if agent else "", bound.window if bound else None, bound.output if bound else None, limit, images)
+    return Run(
+        policy,
+        text if agent else "",
+        bound.window if bound else None,
+        bound.output if bound else None,
+        limit,
+        images,
+        limits.window,
+    )
 
 
 def _agent_named(io: Io, head: str, file: str | None) -> tuple[AgentSpec, str] | None:
@@ -120,12 +128,20 @@ def _agent_named(io: Io, head: str, file: str | None) -> tuple[AgentSpec, str] |
     return None
 
 
-def overrides(io: Io, model: str | None, window: str | None) -> Overrides:
-    """What the command line, else CTXENG_MODEL and CTXENG_WINDOW, say instead of the spec."""
+def overrides(io: Io, model: str | None, window: str | None, file: str | None) -> Overrides:
+    """What the command line, else CTXENG_MODEL and CTXENG_WINDOW, say instead of the spec. Raises UsageError."""
+    from ctxeng_cli.core.errors import UsageError
     from ctxeng_cli.session.open import Overrides
 
+    def known(head: str) -> Policy | None:
+        found = _agent_named(io, head, file)
+        return found[0].policy if found else None
+
     text = window or io.environ.get("CTXENG_WINDOW")
-    return Overrides(model or io.environ.get("CTXENG_MODEL"), parsed(text, "--window") if text else None)
+    policy = parsed(text, "--window", known) if text else None
+    if policy is not None and policy.kind == "as-recorded":
+        raise UsageError(f"--window {text}: a live window has no recording; as-recorded is a policy to replay with")
+    return Overrides(model or io.environ.get("CTXENG_MODEL"), policy)
 
 
 def variables(given: list[str] | None) -> dict[str, str]:

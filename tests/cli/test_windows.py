@@ -214,3 +214,10 @@ def test_images_count_what_the_spec_says(folder: Path) -> None:
     few = events(run(folder, "replay", "-", "--policy", "agent:limited", "--json", stdin=json.dumps(picture)).out)
     many = events(run(folder, "replay", "-", "--policy", "unlimited", "--json", stdin=json.dumps(picture)).out)
     assert (few[0]["tokens"], many[0]["tokens"]) == (14, 1107)
+
+
+def test_a_live_window_may_be_another_agents(folder: Path) -> None:
+    said = say(folder, "limited", "Hi.", "--window", "agent:a,reserve=20", session="t")
+    assert of_type(said, "session.opened")[0]["policy"] == "tokens:420,reserve=20,summarize=1"
+    ran = run(folder, "chat", "limited", "--window", "as-recorded", "-m", "Hi.", exit=2)
+    assert "a live window has no recording" in ran.err
