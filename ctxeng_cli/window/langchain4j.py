@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from itertools import islice
 from typing import Any, Protocol
 
@@ -252,6 +251,8 @@ def as_java(value: Any) -> str:
 
 def _java_double(value: float) -> str:
     """The shortest digits, as in Python, but with an exponent below 0.001 and from ten million on: 2.0, 1.0E7, 1.5E-4."""
+    from decimal import Decimal
+
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     digits, exponential, exponent = f"{Decimal(repr(value)).normalize():E}".partition("E")
