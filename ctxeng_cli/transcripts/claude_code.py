@@ -37,9 +37,9 @@ def _items(lines: Iterable[tuple[int, str]], recording: Recording) -> Iterator[I
     asked = False
     for body in _merged(lines, recording):
         spoken = body["message"]
-        if spoken["role"] == "assistant":
+        if spoken.get("role") == "assistant":
             yield Asked(recorded=_usage(spoken.get("usage")))
-        for message in anthropic.messages(spoken, number + 1):
+        for message in anthropic.messages({"role": spoken.get("role"), "content": spoken.get("content")}, number + 1):
             number += 1
             yield message.with_id(f"m{number}")
             asked = message.role != "assistant"
