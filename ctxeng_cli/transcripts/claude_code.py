@@ -6,13 +6,12 @@ resumed session repeats are left out, and told. The system prompt and the tools 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ctxeng_cli.core.events import Usage
 from ctxeng_cli.transcripts import anthropic
-from ctxeng_cli.transcripts.recording import Asked, Item, Recording
+from ctxeng_cli.transcripts.recording import Asked, Item, Recording, figure, json_object
 
 _SPOKEN = ("user", "assistant")
 
@@ -53,7 +52,7 @@ def _merged(lines: Iterable[tuple[int, str]], recording: Recording) -> Iterator[
     seen: set[str] = set()
     left = {"side chain": 0, "repeated": 0, "compaction": 0}
     for _, line in lines:
-        body = _body(line)
+        body = json_object(line)
         if body is None:
             continue
         left["compaction"] += body.get("subtype") == "compact_boundary"
@@ -83,14 +82,6 @@ def _merged(lines: Iterable[tuple[int, str]], recording: Recording) -> Iterator[
         recording.notes.append(f"{left['compaction']} compactions are in it; what stood before them is kept here")
 
 
-def _body(line: str) -> Mapping[str, Any] | None:
-    try:
-        body = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return body if isinstance(body, Mapping) else None
-
-
 def _listed(content: Any) -> list[Any]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
@@ -102,7 +93,7 @@ def _usage(usage: Any) -> Usage | None:
     if not isinstance(usage, Mapping):
         return None
     fresh, read, made, out = (
-        int(usage.get(key) or 0)
+        figure(usage.get(key))
         for key in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
     )
     return Usage(fresh + read + made, out, read, made)

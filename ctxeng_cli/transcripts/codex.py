@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ctxeng_cli.core.events import Usage
 from ctxeng_cli.core.messages import Message, system
 from ctxeng_cli.transcripts import openai_responses
-from ctxeng_cli.transcripts.recording import Asked, Item, Recording
+from ctxeng_cli.transcripts.recording import Asked, Item, Recording, figure, json_object
 
 
 def is_line(body: Any) -> bool:
@@ -55,8 +54,8 @@ def _messages(lines: Iterable[tuple[int, str]], recording: Recording) -> Iterato
         usage = None
 
     for _, line in lines:
-        body = _body(line)
-        if body is None:
+        body = json_object(line)
+        if not is_line(body) or body is None:
             continue
         kind, payload = body["type"], body["payload"]
         compactions += kind == "compacted"
@@ -82,19 +81,11 @@ def _messages(lines: Iterable[tuple[int, str]], recording: Recording) -> Iterato
         recording.notes.append(f"{compactions} compactions are in it; what stood before them is kept here")
 
 
-def _body(line: str) -> Mapping[str, Any] | None:
-    try:
-        body = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return body if is_line(body) else None
-
-
 def _usage(payload: Mapping[str, Any]) -> Usage | None:
     """OpenAI's input tokens include the cached ones."""
     info = payload.get("info")
     last = info.get("last_token_usage") if isinstance(info, Mapping) else None
     if not isinstance(last, Mapping):
         return None
-    given, cached, out = (int(last.get(key) or 0) for key in ("input_tokens", "cached_input_tokens", "output_tokens"))
+    given, cached, out = (figure(last.get(key)) for key in ("input_tokens", "cached_input_tokens", "output_tokens"))
     return Usage(given, out, cached)

@@ -6,6 +6,7 @@ so that a long one needs little memory.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,6 +41,12 @@ def foreign(body: Mapping[str, Any], read: Container[str]) -> dict[str, Any]:
 Item = Message | Asked | SummaryMade | HookAnswered | WindowEdited | PartDefined
 """Messages have the ids `m1`, `m2`, … in their order. Events stand in recordings of our own sessions: what was answered
 from outside, and what left the window by which rule."""
+
+
+def cache_mark(body: Any) -> Mapping[str, Any] | None:
+    """The mark for the provider's prompt cache at a block, a message or a tool."""
+    mark = body.get("cache_control") if isinstance(body, Mapping) else None
+    return mark if isinstance(mark, Mapping) else None
 
 
 @dataclass(slots=True)
@@ -127,3 +134,17 @@ def recorded(format: str, messages: Iterable[Message], *, request: bool = False,
     """A recording of messages that are there already, asked as a bare list is; `known` are further fields of it."""
     kept = tuple(numbered(messages))
     return Recording(format, lambda _: asked_before_answers(kept, request=request), **known)
+
+
+def json_object(line: str) -> Mapping[str, Any] | None:
+    """A line as a JSON object; None for one that is torn, or something else."""
+    try:
+        body = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return body if isinstance(body, Mapping) else None
+
+
+def figure(value: Any) -> int:
+    """A count of tokens that somebody recorded; 0 for what is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else 0

@@ -130,6 +130,12 @@ def test_answers_with_counts_between_them_are_two_requests() -> None:
     assert asked(found) == [10, 20]
 
 
+def test_figures_that_are_none_are_counted_as_nothing() -> None:
+    wrong = line("event_msg", type="token_count", info={"last_token_usage": {"input_tokens": "many", "output_tokens": True}})
+    assert asked(recorded([*ROLLOUT[:4], ROLLOUT[10], wrong])) == [0]
+    assert asked(recorded([SESSION[1], answer(block("text", text="Hm."), "a1", "msg_1", input_tokens=-5)])) == [0]
+
+
 @pytest.mark.parametrize("lines", [SESSION, ROLLOUT], ids=["claude-code", "codex"])
 def test_they_are_replayed_with_the_recorded_input_beside_ours(lines: list[dict[str, Any]], tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
