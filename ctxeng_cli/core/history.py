@@ -179,15 +179,16 @@ class History:
         """Take an edit in. `texts` are the defined ones: what a summary weighs stands there."""
         ghost = Ghost(edit.op, edit.reason)
         if edit.text is not None and edit.op in ("summarize", "restore"):
-            self._summarize(edit.text, texts[edit.text].tokens if edit.text in texts else 0)
+            if edit.text in texts:  # a log with holes may have lost it
+                self._summarize(edit.text, texts[edit.text].tokens)
         elif edit.text is not None and edit.text == self.summary:
             self._summarize(None, 0)
         known = [id for id in edit.messages if id in self.messages]
         if edit.op in ("cap", "clear", "offload"):
             for id in known:
                 self.capped[id] = ghost
-                if edit.text:
-                    self.overrides[id] = edit.text
+                if edit.text in texts:
+                    self.overrides[id] = edit.text or ""
                 self._reweigh(id, edit.tokens)
         elif edit.op == "restore":
             for id in known:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from ctxeng_cli.core.budget import Edit, Reason
 from ctxeng_cli.core.events import RequestSent, SummaryMade, WindowEdited
 from ctxeng_cli.core.script import HEAD
 from ctxeng_cli.core.view import context
+from ctxeng_cli.window import shown
 from tests.play import Play, call, play, says
 
 LONG = "word " * 60
@@ -132,3 +134,17 @@ def test_every_request_of_a_summarizing_session_is_legal_and_begins_with_what_it
     for entry in [e for e in staged.entries if isinstance(e.event, RequestSent)]:
         assert isinstance(entry.event, RequestSent)
         assert not [f for f in entry.event.lint if f.severity == "error"]
+
+
+def test_an_edit_whose_text_the_log_has_lost_is_folded_all_the_same() -> None:
+    staged = talk(says("Early."), turns=2)
+    reason = Reason("summarize", 1, 2, 1)
+    for edit in (
+        Edit("summarize", ("m2", "m3"), 9, reason, "#lost"),
+        Edit("cap", ("m4",), 9, reason, "#lost"),
+        Edit("restore", (), 0, reason, "#lost"),
+    ):
+        staged.wires.record(WindowEdited(edits=(edit,)))
+    assert staged.history.summary is None
+    messages, _ = shown(staged.history, staged.journal.state.texts)
+    assert [m.id for m in messages] == ["m1", "m4", "m5"]
