@@ -49,7 +49,7 @@ async def take_turn(agent: Agent, text: str, inputs: Mapping[str, Any], wires: W
     try:
         return await _turn(agent, text, inputs, clock, wires)
     except SessionError as error:
-        return Outcome("failed", f"{error.message}. What was recorded before stands.", "store")
+        return Outcome("failed", f"{error.message.rstrip('.')}. What was recorded before stands.", "store")
 
 
 async def _turn(agent: Agent, text: str, inputs: Mapping[str, Any], clock: str, wires: Wires) -> Outcome:
@@ -160,6 +160,8 @@ def _described(error: BaseException) -> tuple[str, str]:
         return "spec", str(error)
     if isinstance(error, HookError):
         return "hook", error.message
+    if isinstance(error, SessionError):
+        return "store", error.message
     if isinstance(error, CtxengError):
         return "error", str(error)
     return "internal", f"{type(error).__name__}: {error}"

@@ -18,6 +18,7 @@ def agents(
     check: Annotated[bool, typer.Option("--check", help="Check the spec and its prompts; imports and starts nothing.")] = False,
     load: Annotated[bool, typer.Option("--import", help="With --check: import the tools too.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="The JSON schema of agents.yaml, for editors.")] = False,
+    hooks: Annotated[bool, typer.Option("--hooks", help="What each function of yours may ask for, and what it answers.")] = False,
     file: File = None,
     json: Json = False,
 ) -> None:
@@ -27,6 +28,7 @@ def agents(
       ctxeng agents
       ctxeng agents --check
       ctxeng agents --schema > agents.schema.json
+      ctxeng agents --hooks
     """
     with reported(io := standard()):
         if schema:
@@ -35,10 +37,25 @@ def agents(
             from ctxeng_cli.spec import json_schema
 
             io.out(jsonlib.dumps(json_schema(), indent=2))
+        elif hooks:
+            _hooks(io, json)
         elif check:
             raise typer.Exit(_check(io, project(io, file), load, json))
         else:
             _list(io, project(io, file), json)
+
+
+def _hooks(io: Io, json: bool) -> None:
+    from ctxeng_cli.assembly import HOOKS
+
+    if json:
+        rows = [{"hook": hook, "asks": list(asks), "answers": answers} for hook, (asks, answers) in HOOKS.items()]
+        io.json({"schema": "ctxeng.hooks/1", "hooks": rows})
+        return
+    from ctxeng_cli.screen.tables import grid
+
+    cells = [(hook, ", ".join(asks), answers) for hook, (asks, answers) in HOOKS.items()]
+    io.console().print(grid(("hook", "may ask for", "answers"), cells))
 
 
 def _check(io: Io, spec: Project, load: bool, json: bool) -> int:

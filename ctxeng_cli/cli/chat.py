@@ -82,20 +82,19 @@ def _one_message(io: Io, message: str | None, json: bool) -> str | None:
 def _open(
     io: Io, spec: Any, name: str, session: str | None, resume: bool, var: list[str] | None, over: Any, wait: bool, payload: bool
 ) -> Session:
-    from ctxeng_cli.session.open import agent_spec, open_session
+    from ctxeng_cli.session.open import open_session
 
-    agent = agent_spec(spec, name)
-    if agent.store == "memory":
-        io.say("memory.store is memory: nothing of this session is kept once it ends")
     opened = open_session(
-        spec, name, store=io.store_of(agent, spec.folder), id=session, latest=resume, overrides=over, given=variables(var),
-        environ=io.environ, wait=wait, waiting=io.say, payload=payload,
+        spec, name, id=session, latest=resume, overrides=over, given=variables(var), environ=io.environ, wait=wait,
+        waiting=io.say, payload=payload,
     )  # fmt: skip
     try:
         opened.check_inputs()
     except BaseException:
         opened.close()
         raise
+    if not opened.lasts:
+        io.say("memory.store is memory: nothing of this session is kept once it ends")
     for notice in opened.notices:
         io.say(notice)
     return opened
@@ -126,7 +125,7 @@ def _one_turn(io: Io, session: Session, text: str, view: str | None, json: bool,
     with quiet_stdout(io):
         outcome = asyncio.run(run_cancellable(session, text))
     if outcome.state in ("failed", "cancelled"):
-        if json or not io.draws or outcome.error == "store":
+        if json or not io.draws or session.state.running:  # its end could not be recorded, so nobody has drawn it
             _say_failure(io, session, outcome)
         return ExitCode.INTERRUPTED if outcome.state == "cancelled" else ExitCode.FAILED
     if not json and not io.draws:
@@ -135,7 +134,7 @@ def _one_turn(io: Io, session: Session, text: str, view: str | None, json: bool,
         io.out(safe(outcome.text))
         if outcome.state == "limit":
             io.say("the turn ended at the limit of tool rounds (tool_loop.max_rounds)")
-    if json is False and io.draws and session.fresh:
+    if json is False and io.draws and session.fresh and session.lasts:
         io.say(f"session {session.id}; go on with: ctxeng chat {session.agent.spec.name} --session {session.id}")
     return ExitCode.OK
 

@@ -100,7 +100,7 @@ def recorded_view(io: Io, session: str, name: str | None, turn: int | None, requ
     from ctxeng_cli.core.errors import UsageError
     from ctxeng_cli.session.stores import read
 
-    loaded = read(io.stores(file).with_id(session) or io.store(), session)
+    loaded = read(io.stores(file, name).with_id(session) or io.store(), session)
     if loaded.torn:
         io.say(f"session {session}: the last line is torn; it is healed when the session goes on")
     return view_of(loaded.entries, name, turn, request, UsageError, f"session {session}")
@@ -173,20 +173,19 @@ def unsent_view(
     from ctxeng_cli.core.errors import CtxengError, UsageError
     from ctxeng_cli.core.events import RequestSent
     from ctxeng_cli.core.view import context
-    from ctxeng_cli.session.open import Overrides, agent_spec, open_session
+    from ctxeng_cli.session.open import Overrides, open_session
     from ctxeng_cli.session.stores import read
 
     assert isinstance(over, Overrides)
+    store = None
+    if session is not None:
+        store = io.stores(file, name).with_id(session) or io.store()
+        said = read(store, session).entries
+        name = name or (said[0].agent if said else None)
     if name is None:
-        if session is None:
-            raise UsageError("name an agent, or a session with --session ID")
-        store = io.stores(file).with_id(session) or io.store()
-        name = read(store, session).entries[0].agent
+        raise UsageError("name an agent, or a session with --session ID")
     found: list[Context] = []
     spec = project(io, file)
-    store = io.store_of(agent_spec(spec, name), spec.folder)
-    if session is not None:
-        read(store, session)
     looked = open_session(
         spec, name, store=store, id=session, overrides=over, given=variables(var), environ=io.environ, look=True
     )

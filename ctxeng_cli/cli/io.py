@@ -68,13 +68,10 @@ class Io:
         self.stderr.flush()
 
     def data(self) -> Path:
-        """The data directory: CTXENG_DATA_DIR, else the platform's (XDG on Linux)."""
-        named = self.environ.get("CTXENG_DATA_DIR")
-        if named:
-            return Path(named).expanduser()
-        import platformdirs
+        """The data directory."""
+        from ctxeng_cli.session.stores import data_folder
 
-        return Path(platformdirs.user_data_dir("ctxeng", appauthor=False))
+        return data_folder(self.environ)
 
     def state(self) -> Path:
         """Where the history of typed lines lies."""
@@ -97,20 +94,29 @@ class Io:
 
         return store_for(agent.store, Path(folder), self.data())
 
-    def stores(self, file: str | None = None) -> Stores:
-        """The data directory's store, and those of the agents of the spec file where there is one that can be read."""
+    def stores(self, file: str | None = None, agent: str | None = None) -> Stores:
+        """Where sessions may lie: in the store of `agent` first, then in the data directory, then in the stores of the other
+        agents of the spec file, where there is one. Raises UsageError for a `file` that is not there."""
         from functools import partial
 
-        from ctxeng_cli.core.errors import CtxengError
+        from ctxeng_cli.core.errors import SpecError, UsageError
         from ctxeng_cli.session.stores import Stores
         from ctxeng_cli.spec import find, load
 
         found: dict[str, Callable[[], Store]] = {"file": self.store}
-        with contextlib.suppress(CtxengError):
+        try:
             project = load(find(file, self.environ, self.folder))
-            for agent in project.agents.values():
-                found.setdefault(agent.store, partial(self.store_of, agent, project.folder))
-        return Stores(tuple(found.items()), self.say)
+        except UsageError:
+            if file is not None:
+                raise
+        except SpecError as error:
+            self.say(f"left out: the stores of a spec that can't be read\n{error}")
+        else:
+            for spec in sorted(project.agents.values(), key=lambda spec: spec.name != agent):
+                make = found.setdefault(spec.store, partial(self.store_of, spec, project.folder))
+                if spec.name == agent:
+                    found = {spec.store: make, **found}
+        return Stores(tuple(found.values()), self.say)
 
     def console(self, stream: TextIO | None = None) -> Any:
         """A rich console on stdout, or on another stream of ours."""

@@ -69,7 +69,8 @@ def run_of(io: Io, text: str, option: str, file: str | None, model: str) -> Run:
     Options behind a comma change it. `model` is the recording's: a share of the window is one of its. Raises UsageError or
     SpecError.
     """
-    from ctxeng_cli.agent import ask_limit, checked_limit, limit_problem
+    from ctxeng_cli.agent import checked_limit
+    from ctxeng_cli.assembly import call_hook, hook_problem
     from ctxeng_cli.core.errors import ToolError, UsageError
     from ctxeng_cli.models.catalog import limits_of
     from ctxeng_cli.replay import Run
@@ -95,12 +96,12 @@ def run_of(io: Io, text: str, option: str, file: str | None, model: str) -> Run:
             function = load_function(policy.function, agent[0][1] if agent else str(io.folder))
         except ToolError as error:
             raise UsageError(f"{option} {text}: {error.message}") from None
-        wrong = limit_problem(function)
+        wrong = hook_problem("memory.window", function)
         if wrong:
             raise UsageError(f"{option} {text}: {wrong}")
 
         def limit(offered: Mapping[str, Any]) -> int:
-            return checked_limit(ask_limit(function, policy.function, offered), policy.function)
+            return checked_limit(call_hook("memory.window", policy.function, function, offered), policy.function)
 
     return Run(
         policy,

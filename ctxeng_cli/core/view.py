@@ -56,7 +56,7 @@ class Context:
     parts: tuple[Part, ...]
     stages: tuple[StageFinished, ...]
     messages: tuple[Message, ...]
-    tools: tuple[Mapping[str, Any], ...]
+    tools: tuple[ToolDefinition, ...]
     lint: tuple[Finding, ...]
     parameters: Mapping[str, Any]
     marks: tuple[str, ...] = ()
@@ -83,7 +83,9 @@ def rebuild(state: State, agent: str, sent: RequestSent) -> Request:
             if defined.part == "tools":
                 try:
                     body = json.loads(defined.text)
-                    tools.append(ToolDefinition(body["name"], body["description"], body["parameters"]))
+                    tools.append(
+                        ToolDefinition(body["name"], body["description"], body["parameters"], dict(body.get("extra", {})))
+                    )
                 except (ValueError, TypeError, KeyError):
                     raise InputError(f"request {sent.request} can't be shown: {id} is no tool's definition") from None
             elif defined.part == "summary":
@@ -159,7 +161,7 @@ def context(state: State, agent: str, sent: RequestSent, turn: int, counter: Cou
         parts=tuple(parts),
         stages=tuple(history.stages),
         messages=request.messages,
-        tools=tuple(tool.openai() for tool in request.tools),
+        tools=request.tools,
         lint=sent.lint,
         parameters=dict(sent.parameters),
         marks=sent.marks,
@@ -169,10 +171,7 @@ def context(state: State, agent: str, sent: RequestSent, turn: int, counter: Cou
 
 def request_of(view: Context) -> Request:
     """The request behind a view."""
-    tools = tuple(
-        ToolDefinition(t["function"]["name"], t["function"]["description"], t["function"]["parameters"]) for t in view.tools
-    )
-    return Request(view.messages, tools, None, view.parameters, view.marks)
+    return Request(view.messages, view.tools, None, view.parameters, view.marks)
 
 
 def _question(history: History, sent: set[str]) -> str | None:
@@ -222,6 +221,6 @@ def context_json(view: Context) -> dict[str, Any]:
         ],
         "stages": [plain(stage) for stage in view.stages],
         "messages": [openai_message(m) for m in view.messages],
-        "tools": list(view.tools),
+        "tools": [tool.openai() for tool in view.tools],
         "lint": [plain(finding) for finding in view.lint],
     }

@@ -79,12 +79,17 @@ def _pairs(turns: Sequence[Turn]) -> Iterator[Finding]:
         yield from _open(turns, len(turns), calls, [])
 
 
+def _id(block: Block) -> str:
+    """The id of a call, or that of the call that a result answers."""
+    return str(block.body.get("id" if block.type == "tool_use" else "tool_use_id") or "")
+
+
 def _ids(at: int, calls: Sequence[Block]) -> Iterator[Finding]:
-    ids = {block.body["id"] for block in calls}
+    ids = {_id(block) for block in calls}
     if len(ids) == len(calls) and "" not in ids:
         return
-    for id, count in Tally(str(block.body["id"]) for block in calls).items():
-        caller = next(block.message for block in calls if block.body["id"] == id)
+    for id, count in Tally(_id(block) for block in calls).items():
+        caller = next(block.message for block in calls if _id(block) == id)
         if not id:
             says = f"messages.{at}.content: tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"
             yield error("AN003", f"{caller} calls a tool without an id. Give the call and its result one.", says, caller)
@@ -95,20 +100,20 @@ def _ids(at: int, calls: Sequence[Block]) -> Iterator[Finding]:
 
 def _open(turns: Sequence[Turn], at: int, calls: Sequence[Block], results: Sequence[Block]) -> Iterator[Finding]:
     """Calls without a result in the turn `at`, the one behind them."""
-    answered = {block.body["tool_use_id"] for block in results}
-    if all(block.body["id"] in answered for block in calls):
+    answered = {_id(block) for block in results}
+    if all(_id(block) in answered for block in calls):
         return
-    open = {str(block.body["id"]): block.message for block in calls if block.body["id"] not in answered}
+    open = {_id(block): block.message for block in calls if _id(block) not in answered}
     caller = next(iter(open.values()))
-    late = {
-        block.body["tool_use_id"]: block.message
-        for turn in turns[at + 1 :]
-        for block in turn.blocks
-        if block.type == "tool_result" and block.body["tool_use_id"] in open
-    }
+    late: dict[str, str] = {}
+    sought = set(open)
+    for block in (block for turn in turns[at + 1 :] for block in turn.blocks if block.type in ("tool_use", "tool_result")):
+        if block.type == "tool_result" and _id(block) in sought:
+            late[_id(block)] = block.message
+        sought.discard(_id(block))  # another call of that id has results of its own
     if late:
         where = ", ".join(f"the result of {id!r} is {message}" for id, message in late.items())
-        what = f"Results of {caller} stand in the wrong place: {where}, and belong right behind it."
+        what = f"Results of {caller} stand in the wrong place: {where}. Put them right behind {caller}."
     else:
         what = (
             f"The calls {listed(open)} of {caller} have no result in the next message. Put their results right behind {caller}."
@@ -121,10 +126,10 @@ def _open(turns: Sequence[Turn], at: int, calls: Sequence[Block], results: Seque
 
 
 def _answers(at: int, turn: Turn, calls: Sequence[Block], results: Sequence[Block]) -> Iterator[Finding]:
-    ids = [block.body["id"] for block in calls]
+    ids = [_id(block) for block in calls]
     left = list(ids)
     for block in results:
-        id = block.body["tool_use_id"]
+        id = _id(block)
         if id in left:
             left.remove(id)
             continue
@@ -174,7 +179,7 @@ def _empty(system: Sequence[Block], turns: Sequence[Turn]) -> Iterator[Finding]:
 
 
 def _blank(block: Block, place: str) -> Iterator[Finding]:
-    if block.type == "text" and not str(block.body["text"]).strip():
+    if block.type == "text" and not str(block.body.get("text") or "").strip():
         what = f"{block.message} holds an empty text. Leave it out."
         yield error("AN005", what, f"{place}: text content blocks must be non-empty", block.message)
 
@@ -221,9 +226,9 @@ def _thinking(request: Request, turns: Sequence[Turn], rewritten: frozenset[str]
 def _changed(at: int, latest: Turn) -> Iterator[Finding]:
     """Thinking of the latest assistant turn whose text or signature is not what it was."""
     for number, block in enumerate(latest.blocks):
-        if block.type != "thinking" or (block.body.get("signature") and block.body["thinking"]):
+        if block.type != "thinking" or (block.body.get("signature") and block.body.get("thinking")):
             continue
-        lost = "its signature is missing" if block.body["thinking"] else "its text was emptied while its signature stays"
+        lost = "its signature is missing" if block.body.get("thinking") else "its text was emptied while its signature stays"
         what = f"The thinking of {block.message} was changed: {lost}. Send it as it came, or leave it out with its signature."
         says = (
             f"messages.{at}.content.{number}: `thinking` blocks in the latest assistant message cannot be modified. "
@@ -284,7 +289,7 @@ def _marks(request: Request, system: Sequence[Block], turns: Sequence[Turn], mod
         yield error("AN010", what, says, marked[_MOST_MARKS][0])
     yield from _times(marked)
     for block in blocks:
-        if block.type == "text" and not str(block.body["text"]):
+        if block.type == "text" and not str(block.body.get("text") or ""):
             yield warning("AN014", f"{block.message} marks an empty text for the cache, which has no effect.", block.message)
     least = next((least for models, least in _LEAST_CACHED if models.search(model)), 1024)
     if tokens is not None and tokens < least:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ctxeng_cli.core.events import Finding
 from ctxeng_cli.core.request import Request
 from ctxeng_cli.lint.finding import error, warning
-from ctxeng_cli.payloads import Turn, gemini
+from ctxeng_cli.payloads import Block, Turn, gemini
 from ctxeng_cli.payloads.gemini import CALL, RESPONSE
 
 RULES: dict[str, str] = {
@@ -31,7 +31,7 @@ def check(
 ) -> list[Finding]:
     """All findings. How large a request may be is told by no rule of Gemini's that we know."""
     turns = gemini.turns(request)
-    return [*_order(turns), *_end(turns), *_signatures(request, turns), *_merged(request), *_filled(turns)]
+    return [*_order(turns), *_end(turns), *_signatures(request, turns), *_merged(turns), *_filled(turns)]
 
 
 def _order(turns: Sequence[Turn]) -> Iterator[Finding]:
@@ -96,18 +96,25 @@ def _signatures(request: Request, turns: Sequence[Turn]) -> Iterator[Finding]:
         what = f"The first call of {first.message} has lost its thought signature. Send it back as it came."
         says = (
             "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly: "
-            f"function call `default_api:{first.body[CALL]['name']}`, position {at + 1}."
+            f"function call `default_api:{_name(first)}`, position {at + 1}."
         )
         yield error("GE005", what, says, first.message)
 
 
-def _merged(request: Request) -> Iterator[Finding]:
+def _name(call: Block) -> str:
+    body = call.body[CALL]
+    return str(body.get("name", "")) if isinstance(body, Mapping) else ""
+
+
+def _merged(turns: Sequence[Turn]) -> Iterator[Finding]:
     """Messages of one role behind each other. The body puts them into one content; a summary is made for that."""
-    said = [message for message in request.messages if message.role != "system"]
-    for before, now in itertools.pairwise(said):
-        if before.role == now.role != "tool" and before.id != "summary":
-            what = f"{before.id} and {now.id} are both the {now.role}'s; they are put into one turn, since reports conflict."
-            yield warning("GE006", what, now.id)
+    for turn in turns:
+        if any(block.type == RESPONSE for block in turn.blocks):
+            continue
+        for before, now in itertools.pairwise(turn.messages):
+            if before != "summary":
+                what = f"{before} and {now} are both the {turn.role}'s; they are put into one turn, since reports conflict."
+                yield warning("GE006", what, now)
 
 
 def _filled(turns: Sequence[Turn]) -> Iterator[Finding]:

@@ -105,7 +105,12 @@ def _stray(messages: Sequence[Message], at: int) -> Finding:
 
 
 def _unanswered(messages: Sequence[Message], at: int, caller: Message, open: Sequence[str]) -> Finding:
-    late = {m.tool_call_id: m.id for m in messages[at:] if m.role == "tool" and m.tool_call_id in open}
+    late: dict[str, str] = {}
+    sought = set(open)
+    for message in messages[at:]:
+        if message.role == "tool" and message.tool_call_id in sought:
+            late[message.tool_call_id] = message.id
+        sought -= {message.tool_call_id, *(call.id for call in message.tool_calls)}  # another call has results of its own
     if late:
         where = ", ".join(f"the result of {id!r} is {found}" for id, found in late.items())
         what = f"Results of {caller.id} stand in the wrong place: {where}, and belong right behind it."

@@ -47,8 +47,6 @@ def provider_of(spec: ModelSpec) -> str:
     offline, scripted and local models are linted as `openai` (SPEC 8)."""
     if spec.provider is not None:
         return spec.provider
-    if spec.api_base is not None:
-        return "openai"
     return next((provider for provider, heads in _FAMILIES if spec.model.startswith(heads)), "openai")
 
 

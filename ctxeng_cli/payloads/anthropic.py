@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from ctxeng_cli.core.messages import Block as Piece
 from ctxeng_cli.core.messages import Image, Message, Text, Thinking
 from ctxeng_cli.core.request import CACHE_MARK, Request
-from ctxeng_cli.payloads.turns import Block, Turn, arguments, in_call_order
+from ctxeng_cli.payloads.turns import Block, Remembered, Turn, arguments, in_call_order
 
 _ROLES = {"tool": "user"}
 _OTHERS = ("messages", "model", "cache")
@@ -15,23 +16,17 @@ _OTHERS = ("messages", "model", "cache")
 
 def system(request: Request) -> list[Block]:
     """The instructions that stand before everything else."""
-    found: list[Block] = []
-    for message in request.messages:
-        if message.role != "system":
-            break
-        found += _blocks(message, message.id in request.marks)
-    return found
+    leading = itertools.takewhile(lambda message: message.role == "system", request.messages)
+    return [block for message in leading for block in _blocks(message, message.id in request.marks)]
 
 
 def turns(request: Request) -> list[Turn]:
     """The turns in order. Messages of one role that follow each other are one turn, as they come: results before the text of
     the user message behind them. A message that holds nothing but another provider's thinking has no place in them."""
     made: list[Turn] = []
-    leading = True
-    for message in in_call_order(request.messages):
-        leading = leading and message.role == "system"
-        blocks = [] if leading else _blocks(message, message.id in request.marks)
-        if leading or (not blocks and message.content):
+    said = itertools.dropwhile(lambda message: message.role == "system", in_call_order(request.messages))
+    for message, _, blocks in _REMEMBERED.of((message, message.id in request.marks) for message in said):
+        if not blocks and message.content:
             continue
         role = _ROLES.get(message.role, message.role)
         if not made or made[-1].role != role:
@@ -69,9 +64,9 @@ def body(request: Request) -> dict[str, Any]:
     return made
 
 
-def _blocks(message: Message, marked: bool = False) -> list[Block]:
+def _blocks(message: Message, marked: bool) -> list[Block]:
     """A message's blocks, with the cache marks that a recording has by the number of their block; `marked`: one of the
-    request's own marks stands behind it."""
+    request's own marks stands behind the last of them."""
     bodies = _bodies(message)
     if bodies and (marked or "cache_control" in message.extra):
         last = len(bodies) - 1
@@ -79,6 +74,9 @@ def _blocks(message: Message, marked: bool = False) -> list[Block]:
         for at, mark in ({**marks, last: CACHE_MARK} if marked else marks).items():
             bodies[at] = {**bodies[at], "cache_control": dict(mark)}
     return [Block(body, message.id, str(body["type"])) for body in bodies]
+
+
+_REMEMBERED = Remembered(_blocks)
 
 
 def _bodies(message: Message) -> list[dict[str, Any]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ctxeng_cli.core.messages import Image, Message, Text
 from ctxeng_cli.core.request import Request
-from ctxeng_cli.payloads.turns import Block, Turn, arguments, in_call_order
+from ctxeng_cli.payloads.turns import Block, Remembered, Turn, arguments, in_call_order
 
 CALL, RESPONSE = "functionCall", "functionResponse"
 _ROLES = {"assistant": "model", "tool": "user", "user": "user"}
@@ -22,13 +22,9 @@ def turns(request: Request) -> list[Turn]:
     The responses of one turn stand in call order: Gemini pairs them by place. A message that only thinks has no place.
     """
     made: list[Turn] = []
-    names: dict[str, str] = {}
     before: Message | None = None
-    for message in in_call_order(request.messages):
-        for call in message.tool_calls:
-            names[call.id] = call.name
-        blocks = [] if message.role == "system" else _blocks(message, names)
-        if message.role == "system" or (not blocks and message.content):
+    for message, _, blocks in _REMEMBERED.of(_named(in_call_order(request.messages))):
+        if not blocks and message.content:
             continue
         role = _ROLES[message.role] if message.role == "tool" else str(message.extra.get("role") or _ROLES[message.role])
         if not made or made[-1].role != role or (before is not None and _apart(before, message)):
@@ -37,6 +33,16 @@ def turns(request: Request) -> list[Turn]:
         made[-1].blocks += blocks
         before = message
     return made
+
+
+def _named(messages: Iterable[Message]) -> Iterator[tuple[Message, str]]:
+    """The messages but for the system's, results with the name of what they answer."""
+    names: dict[str, str] = {}
+    for message in messages:
+        for call in message.tool_calls:
+            names[call.id] = call.name
+        if message.role != "system":
+            yield message, message.name or names.get(message.tool_call_id or "", "")
 
 
 def _apart(before: Message, message: Message) -> bool:
@@ -63,9 +69,8 @@ def body(request: Request) -> dict[str, Any]:
     return made
 
 
-def _blocks(message: Message, names: Mapping[str, str]) -> list[Block]:
+def _blocks(message: Message, name: str) -> list[Block]:
     if message.role == "tool":
-        name = message.name or names.get(message.tool_call_id or "", "")
         return [Block({RESPONSE: {"name": name, "response": _answer(message)}}, message.id, RESPONSE)]
     blocks = [Block(part, message.id, next(iter(part))) for part in _parts(message)]
     signatures = message.extra.get("thought_signatures", ())
@@ -75,6 +80,9 @@ def _blocks(message: Message, names: Mapping[str, str]) -> list[Block]:
             part["thoughtSignature"] = signatures[number]
         blocks.append(Block(part, message.id, CALL))
     return blocks
+
+
+_REMEMBERED = Remembered(_blocks)
 
 
 def _parts(message: Message) -> Iterator[dict[str, Any]]:

@@ -75,10 +75,10 @@ def _texts(item: Mapping[str, Any]) -> list[str]:
     """The texts of an item that says something or answers a call."""
     kind = str(item.get("type", "message"))
     content = item.get("content") if kind == "message" else item.get("output") if kind.endswith("_output") else None
-    parts = (
-        [{"text": content}] if isinstance(content, str) and content else [content] if isinstance(content, Mapping) else content
-    )
-    return [part["text"] for part in parts or () if isinstance(part, Mapping) and isinstance(part.get("text"), str)]
+    if isinstance(content, str):
+        return [content] if content else []
+    parts = content if isinstance(content, list) else [content]
+    return [part["text"] for part in parts if isinstance(part, Mapping) and isinstance(part.get("text"), str)]
 
 
 def _content(message: Message) -> list[dict[str, Any]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ctxeng_cli.core.messages import Message
+
+T = TypeVar("T", bound=Hashable)
 
 
 class Block(NamedTuple):
@@ -26,6 +28,30 @@ class Turn:
     role: str
     blocks: list[Block] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
+
+
+class Remembered(Generic[T]):
+    """The blocks of messages, made once: a window holds nearly the same messages as the one before it.
+
+    A cache and no state: the same messages give the same blocks. It keeps those of the last window alone, by the message
+    itself, since one with what an import kept can't be a key. What a message's blocks depend on besides is its `hint`.
+    """
+
+    def __init__(self, make: Callable[[Message, T], list[Block]]) -> None:
+        self._make = make
+        self._last: dict[int, tuple[Message, T, list[Block]]] = {}
+
+    def of(self, messages: Iterable[tuple[Message, T]]) -> list[tuple[Message, T, list[Block]]]:
+        """Each message with its hint and its blocks; callers must not change them."""
+        last = self._last
+        made = []
+        for message, hint in messages:
+            found = last.get(id(message))
+            if found is None or found[0] is not message or found[1] != hint:
+                found = message, hint, self._make(message, hint)
+            made.append(found)
+        self._last = {id(found[0]): found for found in made}
+        return made
 
 
 @lru_cache(maxsize=4096)

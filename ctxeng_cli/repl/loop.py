@@ -146,7 +146,7 @@ class Repl:
                 raise
             self.print(str(error))
             return
-        if outcome.error == "store":
+        if self.session.state.running:  # the turn's end could not be recorded, so the screen has not drawn it
             self.print(outcome.text)
         self._answered = outcome.state in ("answered", "limit")
 
@@ -159,7 +159,7 @@ class Repl:
         self.print(f"{how} {session.id} · /help for commands, /exit or Ctrl-D to leave")
 
     def _farewell(self) -> None:
-        if self.session.journal.state.turn:
+        if self.session.journal.state.turn and self.session.lasts:
             self.print(
                 f"session {self.session.id}; go on with: ctxeng chat {self.session.agent.spec.name} --session {self.session.id}"
             )

@@ -69,6 +69,8 @@ class Run:
     limit: Limit | None = None
     image_tokens: int | None = None
     """What an image counts, where the policy is an agent's."""
+    holds: int | None = None
+    """What the model takes: more is told by the lint, whether it bounds the policy or not."""
 
     def __str__(self) -> str:
         return self.name or str(self.policy)
@@ -149,7 +151,7 @@ class _Simulation:
         self.said_tokens = 0
         self.offloads = any(isinstance(step, Offload) for step in one.policy.pipeline)
         self.recording = recording
-        self.parameters = {"model": recording.model, **recording.parameters}
+        self.parameters = {**({"model": recording.model} if recording.model else {}), **recording.parameters}
         self.state, self.turn, self.seq, self.number = State(), 0, 0, 0
         self.sent_messages: list[Message] = []
         self.evicted: list[str] = []
@@ -273,15 +275,22 @@ class _Simulation:
         self.sent_messages = sent
         rewritten = frozenset(ref.partition("=")[0] for ref in refs if "=" in ref) if history.overrides else frozenset()
         refs = [*self.refs, *refs] if tools else refs
+        tokens = (self.said_tokens if self.verbatim else history.window_tokens) + fixed
         row = ReplayRequest(
             policy=str(self.run),
             request=self.number,
             pending=asked.pending,
             window=history.window() if window is None else window,
-            tokens=(self.said_tokens if self.verbatim else history.window_tokens) + fixed,
+            tokens=tokens,
             evicted=tuple(self.evicted),
             stable_prefix_tokens=self._stable(refs),
-            lint=check(Request(tuple(sent), tools, None, self.parameters), provider=self.provider, rewritten=rewritten),
+            lint=check(
+                Request(tuple(sent), tools, None, self.parameters),
+                provider=self.provider,
+                tokens=tokens,
+                context_window=self.run.holds,
+                rewritten=rewritten,
+            ),
             overflow=why,
             summarized=self.made,
             recorded_input=asked.recorded.input if asked.recorded else None,
@@ -346,14 +355,15 @@ class _Simulation:
                 "unit": budget.unit, "limit": budget.limit, "reserve": budget.reserve, "used": used, "free": free,
                 "used_tokens": row.tokens,
             },
-            parameters=self.parameters if self.recording.model or self.recording.parameters else {},
+            parameters=self.parameters,
             fingerprint="",
             lint=row.lint,
         )  # fmt: skip
 
 
 def _body(tool: ToolDefinition) -> str:
-    body = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    kept = {"extra": tool.extra} if tool.extra else {}
+    body = {"name": tool.name, "description": tool.description, "parameters": tool.parameters, **kept}
     return json.dumps(body, ensure_ascii=False)
 
 

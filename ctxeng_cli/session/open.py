@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 import os
 import secrets
@@ -12,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ctxeng_cli.agent import Agent, Outcome, Summarizer, Wires, limit_problem, take_turn
+from ctxeng_cli.agent import Agent, Outcome, Summarizer, Wires, take_turn
 from ctxeng_cli.agent.turn import close_turn
-from ctxeng_cli.assembly import check_agent, given_inputs, parse
+from ctxeng_cli.assembly import check_agent, given_inputs, hook_problem, parse
 from ctxeng_cli.core.budget import Edit, Reason
 from ctxeng_cli.core.errors import Problem, SessionError, SpecError, ToolError, UsageError, nearest
 from ctxeng_cli.core.events import (
@@ -27,15 +28,16 @@ from ctxeng_cli.core.events import (
     TurnStarted,
     WindowEdited,
 )
-from ctxeng_cli.core.history import RESTORED
+from ctxeng_cli.core.history import RESTORED, State
 from ctxeng_cli.core.messages import number
 from ctxeng_cli.core.ports import Model, Observer, Record, Tool
 from ctxeng_cli.core.redact import Redactor
 from ctxeng_cli.core.tokens import counter_for
 from ctxeng_cli.models.catalog import limits_of, model_for, provider_of, window_problem
 from ctxeng_cli.session.journal import Journal, NoLines
-from ctxeng_cli.session.stores import Loaded, Log, Store, parse_log
+from ctxeng_cli.session.stores import Loaded, Log, Store, data_folder, parse_log, store_for
 from ctxeng_cli.session.stores import latest as latest_of
+from ctxeng_cli.session.stores.memory import MemoryStore
 from ctxeng_cli.spec import AgentSpec, ModelSpec, Policy, Project, load
 from ctxeng_cli.spec.load import model_problem
 from ctxeng_cli.spec.policy import Summarize
@@ -137,7 +139,7 @@ def limit_of(spec: AgentSpec, folder: str) -> tuple[Callable[..., Any] | None, l
         function = load_function(spec.policy.function, folder)
     except ToolError as error:
         return None, [Problem(f"memory.window: {error.message}", spec.place)]
-    wrong = limit_problem(function)
+    wrong = hook_problem("memory.window", function)
     return function, [Problem(f"memory.window: {spec.policy.function}: {wrong}", spec.place)] if wrong else []
 
 
@@ -164,8 +166,13 @@ class Session:
     _asked: bool = False
 
     @property
-    def state(self) -> Any:
+    def state(self) -> State:
         return self.journal.state
+
+    @property
+    def lasts(self) -> bool:
+        """It can be gone on with once this program has ended."""
+        return self.store is not None and not isinstance(self.store, MemoryStore)
 
     async def say(self, text: str) -> Outcome:
         """Take one turn. Never raises for what goes wrong in it. Cancel it by cancelling this coroutine's task: the turn
@@ -275,7 +282,7 @@ class Session:
     def close(self) -> None:
         """Let go of the log. A new session in which nothing was said leaves none."""
         if self.log is not None:
-            self.log.close(discard=self.fresh and not self._asked)
+            _leave(self.log, unused=self.fresh and not self._asked)
 
     _stamps: dict[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -284,7 +291,7 @@ def open_session(
     project: Project,
     name: str,
     *,
-    store: Store,
+    store: Store | None = None,
     id: str | None = None,
     latest: bool = False,
     overrides: Overrides | None = None,
@@ -297,39 +304,46 @@ def open_session(
     look: bool = False,
     payload: bool = False,
 ) -> Session:
-    """Open a session: a new one, the one with `id` (new or not), or the agent's `latest`.
+    """Open a session: a new one, the one with `id` (new or not), or the agent's `latest`, in the `store` that the spec names
+    unless another is given.
 
     Takes the lock, heals the log, folds it, wires the ports. With `look` nothing is locked, written or sent: a turn
     stops before the wire. Raises UsageError, SpecError or SessionError.
     """
     overrides = overrides or Overrides()
-    environ = _with_dotenv(dict(os.environ) if environ is None else dict(environ), project.folder)
+    environ = dict(os.environ) if environ is None else dict(environ)
+    data = data_folder(environ)
+    environ = _with_dotenv(environ, project.folder)
     spec = overrides.on(agent_spec(project, name), project)
     agent = wire(spec, project.folder, environ)
     file = str(Path(project.file).resolve())
+    kept = store or store_for(spec.store, Path(project.folder), data)
     if latest:
-        id = latest_of(store, name, file)
+        id = latest_of(kept, name, file)
         if id is None:
             raise UsageError(f"there is no session of {name} to continue. Leave -c out to open one.")
+    if look:
+        log, loaded = None, parse_log((kept.data(id) if id else None) or b"")
+    else:
+        log = kept.open(id := id or new_id(name), wait=wait, waiting=waiting)
+        loaded = log.loaded
     id = id or new_id(name)
-    log, loaded = _open_log(store, id, wait, waiting, look)
     try:
         session = _wired(agent, project, id, log, loaded, overrides, given or {}, environ, observers, clock, payload, file)
     except BaseException:
         if log is not None:
-            log.close()
+            _leave(log, unused=loaded.empty)
         raise
     if log is not None:
-        session.store = store
-        session.wires.keep_file = lambda handle, text: store.keep(session.id, handle, text)
+        session.store = kept
+        session.wires.keep_file = lambda handle, text: kept.keep(session.id, handle, text)
     return session
 
 
-def _open_log(store: Store, id: str, wait: bool, waiting: Callable[[str], None], look: bool) -> tuple[Log | None, Loaded]:
-    if look:
-        return None, parse_log(store.data(id) or b"")
-    log = store.open(id, wait=wait, waiting=waiting)
-    return log, log.loaded
+def _leave(log: Log, *, unused: bool) -> None:
+    """Close a log; one in which nothing was said goes, where the store lets it."""
+    with contextlib.suppress(SessionError):
+        log.close(discard=unused)
 
 
 def _wired(
@@ -348,7 +362,7 @@ def _wired(
     wires.last_inputs = next((e.event.inputs for e in reversed(loaded.entries) if isinstance(e.event, TurnStarted)), {})
     if log is None and agent.summarizer is not None:  # no model is asked for what is only looked at
         agent.summarizer = replace(agent.summarizer, model=model_for(ModelSpec("offline"), "", {}), name="simulated")
-    session = Session(id, agent, project, journal, wires, environ, given, log, overrides, not loaded.entries)
+    session = Session(id, agent, project, journal, wires, environ, given, log, overrides, loaded.empty)
     session._stamps = _stamps(project)
     opened = journal.state.session
     if opened is None:

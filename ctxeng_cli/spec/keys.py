@@ -7,6 +7,7 @@ Source: CONTRACT.md "Spec file"; foreign words from shared/reference/yaml_specs.
 from __future__ import annotations
 
 import re
+from urllib.parse import urlsplit
 
 from ctxeng_cli.core.errors import nearest
 from ctxeng_cli.spec.shapes import Default, Either, Key, ListOf, MapOf, Number, Record, Str, Word
@@ -141,11 +142,27 @@ def store_problem(text: str) -> str | None:
         return None
     if kind == "python" and colon:
         return python_problem(text)
-    if (kind == "sqlite" and rest.strip()) or (kind in ("redis", "rediss") and rest.startswith("//") and rest.strip("/")):
+    if kind in ("redis", "rediss") and colon:
+        return redis_problem(text)
+    if kind == "sqlite" and rest.strip():
         return None
     known = {name.partition(":")[0]: name for name in STORES}
     hint = f" Write {known[kind]}." if kind in known else nearest(kind, known)
     return f'unknown store "{text}".{hint or " Use one of " + ", ".join(STORES) + "."}'
+
+
+def redis_problem(text: str) -> str | None:
+    """What is wrong with the address of a Redis store, or None. It is never repeated: a password may stand in it."""
+    try:
+        parts = urlsplit(text)
+        named = parts.hostname is not None and parts.port != 0
+    except ValueError:  # the port is no number, or a bracket is open
+        named = False
+    database = parts.path.strip("/") if named else ""
+    if named and (not database or (database.isascii() and database.isdecimal())):
+        return None
+    what = "the database of a Redis store is a number" if named else "this is no address of a Redis store"
+    return f"{what}. Write redis://host:port/db; in a password / is %2F, ? is %3F, # is %23 and @ is %40."
 
 
 PIN = Record("a pin", {"contains": Key(Str(empty=False), "Every message that holds this text stays.", required=True)})
@@ -155,7 +172,7 @@ MEMORY = Record("memory", {
     "low_water": Key(Number(least=0.01, most=1), "Once the window is full, as much leaves as brings it down to this part: in batches."),
     "reserve": Key(Number(whole=True, least=0), "Tokens kept free for the answer."),
     "overflow": Key(Word(("error", "truncate", "keep")), "What happens when the floor does not fit."),
-    "store": Key(Str(empty=False, check=store_problem), "Where the log is kept: file, memory, sqlite:PATH, redis://host:port/db, python:module:function."),
+    "store": Key(Str(empty=False, check=store_problem), "Where the log is kept: file, memory, sqlite:PATH, redis://host:port/db (with ?prefix=NAME its keys begin with NAME), python:module:function."),
     "pipeline": Key(ListOf(STEP), "What is tried before anything is evicted, cheapest first, until the window fits."),
     "pin": Key(ListOf(Either(Str(empty=False, check=message_id_problem), PIN)), "Messages that stay whatever their age."),
     "image_tokens": Key(Number(whole=True, least=0), "What an image counts; 1100 unless said."),

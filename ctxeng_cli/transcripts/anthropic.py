@@ -13,18 +13,26 @@ from typing import Any
 from ctxeng_cli.core.errors import InputError
 from ctxeng_cli.core.messages import Block, Image, Message, Text, Thinking, ToolCall
 from ctxeng_cli.core.request import ToolDefinition
-from ctxeng_cli.transcripts.recording import Recording, foreign, recorded
+from ctxeng_cli.transcripts.recording import Recording, cache_mark, foreign, recorded
 
 _KINDS = {"tool_use", "tool_result", "thinking", "redacted_thinking"}
+_OPENAIS = {"tool", "function", "developer"}
 
 
 def is_request(body: Mapping[str, Any]) -> bool:
     """Whether a body with `messages` is one of Anthropic's: a `system` beside them, blocks or cache marks that OpenAI has not,
-    or one of its models."""
-    contents = [m.get("content") for m in body.get("messages") or () if isinstance(m, Mapping)]
+    or one of its models, with nothing in them that only OpenAI has: others carry marks and models of Anthropic's in that
+    shape."""
+    if "system" in body:
+        return True
+    said = [message for message in body.get("messages") or () if isinstance(message, Mapping)]
+    roles = [str(message.get("role")) for message in said]
+    if any(message.get("tool_calls") for message in said) or _OPENAIS.intersection(roles) or roles[:1] == ["system"]:
+        return False
+    contents = [message.get("content") for message in said]
     blocks = [block for content in contents if isinstance(content, list) for block in content if isinstance(block, Mapping)]
     named = str(body.get("model") or "").startswith("claude")
-    return named or "system" in body or any(block.get("type") in _KINDS or "cache_control" in block for block in blocks)
+    return named or any(str(block.get("type")) in _KINDS or "cache_control" in block for block in blocks)
 
 
 def recording(body: Mapping[str, Any]) -> Recording:
@@ -96,15 +104,10 @@ def _result(block: Mapping[str, Any], where: str) -> Message:
 def _kept(blocks: Sequence[Any]) -> dict[str, Any]:
     """What our message has no place for: cache marks by the number of their block, and the order of the blocks where it is
     not content, calls, and then what is not understood."""
-    marks = {str(at): mark for at, block in enumerate(blocks) if (mark := _mark(block))}
+    marks = {str(at): mark for at, block in enumerate(blocks) if (mark := cache_mark(block))}
     layout = ["call" if _is(block, "tool_use") else "content" if _block(block) else "other" for block in blocks]
     moved = layout != sorted(layout, key=("content", "call", "other").index)
     return {**({"cache_control": marks} if marks else {}), **({"layout": layout} if moved else {})}
-
-
-def _mark(block: Any) -> Mapping[str, Any] | None:
-    mark = block.get("cache_control") if isinstance(block, Mapping) else None
-    return mark if isinstance(mark, Mapping) else None
 
 
 def _blocks(content: Any, where: str, extra: dict[str, Any]) -> Iterator[Block]:
@@ -141,7 +144,7 @@ def _tool(body: Any, number: int) -> ToolDefinition:
         raise InputError(f"tool {number} has no name")
     schema = body.get("input_schema")
     parameters = dict(schema) if isinstance(schema, Mapping) else {"type": "object", "properties": {}}
-    extra = {"cache_control": mark} if (mark := _mark(body)) else {}
+    extra = {"cache_control": mark} if (mark := cache_mark(body)) else {}
     return ToolDefinition(body["name"], str(body.get("description") or ""), parameters, extra)
 
 

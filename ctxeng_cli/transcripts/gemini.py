@@ -30,7 +30,8 @@ def recording(body: Mapping[str, Any]) -> Recording:
     said = [Message("system", told, extra=extra)] if told else []
     said += _Reader().messages(body["contents"])
     model = str(body.get("model") or "").removeprefix("models/")
-    tools = tuple(tool for entry in body.get("tools") or () for tool in _tools(entry))
+    given = body.get("tools")
+    tools = tuple(tool for entry in (given if isinstance(given, list) else ()) for tool in _tools(entry))
     return recorded("gemini", said, request=True, tools=tools, model=model, provider="gemini")
 
 

@@ -9,12 +9,12 @@ from typing import Any
 from ctxeng_cli.core.errors import InputError
 from ctxeng_cli.core.messages import Block, Image, Message, Role, Text, ToolCall
 from ctxeng_cli.core.request import ToolDefinition
-from ctxeng_cli.transcripts.recording import Recording, foreign, recorded
+from ctxeng_cli.transcripts.recording import Recording, cache_mark, foreign, recorded
 
 ROLES: dict[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool", "function": "tool",
 }  # fmt: skip
-_READ = {"role", "content", "tool_calls", "tool_call_id", "name", "function_call", "refusal"}
+_READ = {"role", "content", "tool_calls", "tool_call_id", "name", "function_call", "refusal", "cache_control"}
 
 
 def is_message(body: Any) -> bool:
@@ -48,10 +48,14 @@ def message(body: Any, number: int) -> Message:
     ]
     if wrong:
         extra["arguments_not_text"] = wrong
-    if body.get("content", "") is None and not (role == "assistant" and (calls or body.get("function_call"))):
+    if body.get("content", "") is None and not (
+        role == "assistant" and (calls or body.get("function_call") or body.get("refusal"))
+    ):
         extra["content_null"] = True
     if isinstance(legacy := body.get("function_call"), Mapping):
         calls.append(ToolCall("", str(legacy.get("name", "")), _arguments(legacy.get("arguments"))))
+    if marks := _marks(body, len(calls)):
+        extra["cache_control"] = marks
     name = body.get("name")
     call_id = body.get("tool_call_id")
     return Message(
@@ -62,6 +66,14 @@ def message(body: Any, number: int) -> Message:
         name=name if isinstance(name, str) else None,
         extra=extra,
     )
+
+
+def _marks(body: Mapping[str, Any], calls: int) -> dict[str, Any]:
+    """Cache marks as litellm takes them, by the number of their block: at a part, or at the message, behind all of it."""
+    parts = body["content"] if isinstance(body.get("content"), list) else [None] if body.get("content") else []
+    marks = {str(at): mark for at, part in enumerate(parts) if (mark := cache_mark(part))}
+    whole = cache_mark(body)
+    return {**marks, str(max(len(parts) + calls - 1, 0)): whole} if whole else marks
 
 
 def _content(content: Any, number: int, extra: dict[str, Any]) -> tuple[Block, ...]:
@@ -100,10 +112,12 @@ def tool(body: Any, number: int) -> ToolDefinition:
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise InputError(f"tool {number} has no name")
     parameters = function.get("parameters")
+    mark = cache_mark(body) or cache_mark(function)
     return ToolDefinition(
         function["name"],
         str(function.get("description") or ""),
         dict(parameters) if isinstance(parameters, Mapping) else {"type": "object", "properties": {}},
+        {"cache_control": mark} if mark else {},
     )
 
 

@@ -105,7 +105,7 @@ def _output(item: Mapping[str, Any]) -> Message:
 
 def _said(item: Mapping[str, Any]) -> Message | None:
     role = item.get("role")
-    if role not in _ROLES:
+    if not isinstance(role, str) or role not in _ROLES:
         return None
     extra: dict[str, Any] = {"items": [dict(item)]}
     if role == "developer":

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from ctxeng_cli.agent import limit_problem
 from ctxeng_cli.core.events import HookAnswered, RequestSent
 from tests.play import play, says
 
@@ -56,14 +55,3 @@ def test_a_function_that_raises_or_waits() -> None:
     staged = play(says("ok"), window="python:app:limit", limit=later)
     assert staged.say("Hi.").error is None
     assert staged.events(RequestSent)[0].budget["limit"] == 300
-
-
-def test_a_function_may_ask_for_what_is_offered_and_nothing_else() -> None:
-    def wrong(session: str, scope: str) -> int:
-        return 1
-
-    def right(session: str, more: int = 1, **rest: object) -> int:
-        return 1
-
-    assert 'it asks for "scope"; a limit may ask for session, inputs, model, tokens_left' in (limit_problem(wrong) or "")
-    assert limit_problem(right) is None

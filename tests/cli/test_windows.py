@@ -221,3 +221,9 @@ def test_a_live_window_may_be_another_agents(folder: Path) -> None:
     assert of_type(said, "session.opened")[0]["policy"] == "tokens:420,reserve=20,summarize=1"
     ran = run(folder, "chat", "limited", "--window", "as-recorded", "-m", "Hi.", exit=2)
     assert "a live window has no recording" in ran.err
+
+
+def test_hooks_say_what_they_may_ask_for(folder: Path) -> None:
+    rows = json.loads(run(folder, "agents", "--hooks", "--json").out)["hooks"]
+    assert {"hook": "memory.window", "asks": ["session", "inputs", "model", "tokens_left"]}.items() <= rows[0].items()
+    assert "tokens_left" in run(folder, "agents", "--hooks").out

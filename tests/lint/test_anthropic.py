@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -31,6 +33,7 @@ def marked(*marks: Any) -> list[Any]:
     return [text(f"part {n}", cache_control=mark) for n, mark in enumerate(marks)]
 
 
+SEARCH = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
 FOUND = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
 LOOK = {"name": "look", "description": "Look.", "input_schema": {"type": "object"}, "cache_control": SHORT}
 
@@ -43,7 +46,11 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
      body("Hi", [use("a"), use("b")], [result("a")], {"role": "user", "content": [result("b")]}), []),
     ("one of two calls is not answered", body("Hi", [use("a"), use("b")], [result("a")]), ["AN001"]),
     ("a call waits for its result", body("Hi", [use()]), ["AN001"]),
+    ("the results of two calls come late", body("Hi", [use("a"), use("b")], "Well?", "Wait.", [result("a"), result("b")]),
+     ["AN001", "AN002", "AN002"]),
     ("a result of nothing", body([result("x")]), ["AN002"]),
+    ("a result of nothing behind one of something", body("Hi", [use()], [result(), result("x")]), ["AN002"]),
+    ("a text between results", body("Hi", [use("a"), use("b")], [result("a"), text("and"), result("b")]), ["AN003"]),
     ("a result of an earlier turn", body("Hi", [use()], [result()], "Seen.", [result()]), ["AN002"]),
     ("a text before the results", body("Hi", [use()], [text("Look:"), result()]), ["AN003"]),
     ("a call answered twice", body("Hi", [use()], [result(), result()]), ["AN003"]),
@@ -53,6 +60,10 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("an empty text beside another", body([text("Hi"), text("")]), ["AN005"]),
     ("white space alone", body(" \n"), ["AN005"]),
     ("an empty message", body("Hi", "", "And?"), ["AN005"]),
+    ("an empty text of the system's", body("Hi", system=[text("S"), text("")]), ["AN005"]),
+    ("an empty text beside a call", body("Hi", [text(""), use()], [result()]), ["AN005"]),
+    ("an empty result", body("Hi", [use()], [result(text="")]), []),
+    ("the last one of the assistant's may be empty", body("Hi", ""), ["AN008"]),
     ("two users in a row are put together", body("Hi", {"role": "user", "content": "And?"}), []),
     ("thinking first", body("Hi", [thinking(), use()], [result()], thinking={"type": "enabled"}), []),
     ("thinking lost", body("Hi", [use()], [result()], thinking={"type": "enabled"}), ["AN006"]),
@@ -60,11 +71,15 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
                                       thinking={"type": "enabled"}), []),
     ("an older tool turn may have lost it",
      body("Hi", [use("a")], [result("a")], [thinking(), use("b")], [result("b")], thinking={"type": "enabled"}), []),
+    ("thinking that adapts may be lost", body("Hi", [use()], [result()], thinking={"type": "adaptive"}), []),
+    ("thinking between calls", body("Hi", [thinking(), use("a"), thinking(), use("b")], [result("a"), result("b")]), []),
+    ("thinking with an empty signature", body("Hi", [thinking("Hm.", ""), use()], [result()]), ["AN007"]),
     ("thinking emptied, signature kept", body("Hi", [thinking(""), use()], [result()]), ["AN007"]),
     ("thinking without its signature", body("Hi", [thinking("Hm.", None), use()], [result()]), ["AN007"]),
     ("older thinking without its signature", body("Hi", [thinking("Hm.", None), text("Yes.")], "And?", "No.", "Well?"), []),
     ("a beginning of the answer, old model", body("Hi", "Well,"), ["AN008"]),
     ("a beginning of the answer, new model", body("Hi", "Well,", model="claude-opus-4-6"), ["AN008"]),
+    ("a call without a result is no beginning of an answer", body("Hi", [use()], model="claude-opus-4-6"), ["AN001"]),
     ("a system message inside", body("Hi", {"role": "system", "content": "Be brief."}), ["AN009"]),
     ("a system message inside, where it may", body("Hi", {"role": "system", "content": "Be brief."}, model="claude-opus-5"), []),
     ("a system message behind an answer",
@@ -78,7 +93,10 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("five minutes before an hour", body(marked(SHORT, HOUR)), ["AN011"]),
     ("a tool's five minutes before the system's hour", body("Hi", system=marked(HOUR),
         tools=[LOOK]), ["AN011"]),
-    ("a server's tool", body("Hi", [{"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}, FOUND], "Ok"), []),
+    ("a server's tool", body("Hi", [SEARCH, FOUND], "Ok"), []),
+    ("a server's tool between thinking", body("Hi", [thinking(), SEARCH, FOUND, thinking(), text("Found.")], "Ok"), []),
+    ("a server's result in the turn after its call", body("Hi", [SEARCH], "Well?", [FOUND], "Ok"), ["AN013"]),
+    ("a server's result before its call", body("Hi", [FOUND, SEARCH], "Ok"), ["AN013"]),
     ("a server's result without its call",
      body("Hi", [FOUND, text("Found.")], "Ok"), ["AN013"]),
     ("a mark on an empty text", body([text("Hi"), text("", cache_control=SHORT)]), ["AN005", "AN014"]),
@@ -102,6 +120,29 @@ def test_what_is_found_names_the_message_and_predicts_the_words() -> None:
     assert found.provider_says.startswith(
         "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1."
     )
+
+
+def test_a_late_result_is_not_told_to_be_missing() -> None:
+    unanswered, stray = findings(body("Hi", [use()], "Well?", "Wait.", [result()]), "anthropic")
+    assert "stand in the wrong place: the result of 't1' is m5" in unanswered.message
+    assert "Put it right behind its call" in stray.message
+
+
+def test_the_words_of_a_finding_say_what_to_do() -> None:
+    told = [finding for _, sent, _ in CASES for finding in findings(sent, "anthropic") if finding.severity == "error"]
+    assert all(finding.provider_says and re.search(r"\. [A-Z][^.]+\.$", finding.message) for finding in told), told
+
+
+@pytest.mark.parametrize(("model", "least"), [("claude-sonnet-4-5", 1024), ("claude-haiku-4-5", 4096), ("claude-opus-5", 512)])
+def test_how_much_a_mark_must_stand_on(model: str, least: int) -> None:
+    sent = body(marked(SHORT), model=model)
+    assert codes(sent, "anthropic", tokens=least - 1) == ["AN014"]
+    assert codes(sent, "anthropic", tokens=least) == []
+
+
+def test_marks_of_the_requests_own_are_counted_too() -> None:
+    request = replace(request_of(body(marked(SHORT, SHORT, SHORT), tools=[LOOK])), marks=("tools", "m1"))
+    assert [finding.code for finding in check(request, provider="anthropic")] == ["AN010"]
 
 
 def test_size_is_looked_at_where_it_is_known() -> None:

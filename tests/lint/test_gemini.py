@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from hypothesis import given
 
-from ctxeng_cli.core.messages import Message, ToolCall, assistant, tool_result, user
+from ctxeng_cli.core.messages import Message, ToolCall, assistant, summary, tool_result, user
 from ctxeng_cli.core.request import Request
 from ctxeng_cli.lint import RULES, check
 from ctxeng_cli.payloads import gemini
@@ -39,6 +40,17 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("a call and its response", body(("user", "Hi"), ("model", [call()]), ("user", [response()])), []),
     ("two calls, two responses", body(HI, ("model", [call("a"), call("b")]), ("user", [response("a"), response("b")])), []),
     ("two rounds", body(HI, ("model", [call()]), ("user", [response()]), ("model", [call()]), ("user", [response()])), []),
+    ("a text behind responses", body(HI, ("model", [call()]), ("user", [response()]), ("user", "And?")), []),
+    ("a text and a call", body(HI, ("model", [{"text": "I look."}, call()]), ("user", [response()])), []),
+    ("a call waits for its response", body(HI, ("model", [call()])), ["GE002", "GE004"]),
+    ("more responses than calls", body(HI, ("model", [call()]), ("user", [response(), response()])), ["GE003"]),
+    ("a response behind an answer", body(HI, ("model", "Hello."), ("user", [response()])), ["GE002"]),
+    ("a role of another's", body(HI, ("assistant", "Hello."), HI), ["GE007"]),
+    ("instructions among the contents", body(("system", "Help."), HI), ["GE007"]),
+    ("thinking has no place", body(HI, ("model", [{"text": "Hm.", "thought": True}, call()]), ("user", [response()])), []),
+    ("not signed behind the first of a turn, Gemini 3",
+     body(HI, ("model", [call(signature="s")]), ("user", [response()]), ("model", [call()]), ("user", [response()]),
+          model="gemini-3-pro"), ["GE005"]),
     ("the history begins with a call", body(("model", [call()]), ("user", [response()])), ["GE001"]),
     ("a response of nothing", body(("user", "Hi"), ("user", [response()])), ["GE002"]),
     ("a text between call and response", body(("user", "Hi"), ("model", [call()]), ("user", "Well?"), ("user", [response()])),
@@ -75,6 +87,16 @@ def test_what_is_found_names_the_message_and_predicts_the_words() -> None:
     assert found.provider_says == (
         "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
     )
+
+
+def test_the_words_of_a_finding_say_what_to_do() -> None:
+    told = [finding for _, sent, _ in CASES for finding in findings(sent, "gemini") if finding.severity == "error"]
+    assert all(finding.provider_says and re.search(r"\. [A-Z][^.]+\.$", finding.message) for finding in told), told
+
+
+def test_a_summary_before_a_question_is_no_second_user() -> None:
+    talk = (summary("So far."), user("Hi").with_id("m7"))
+    assert check(Request(talk), provider="gemini") == ()
 
 
 @given(conversations())

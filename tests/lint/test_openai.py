@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 
@@ -76,6 +78,36 @@ def test_a_rule_and_where_it_is_broken(messages: list[Message], findings: list[t
     assert found(*messages) == findings
 
 
+@pytest.mark.parametrize(
+    ("kept", "messages", "findings"),
+    [
+        ({"arguments_not_text": ["c1"]}, [user("Go"), assistant("", (call(),)), result()], [("OC004", "m2")]),
+        ({"content_null": True}, [user("Go"), Message("assistant"), user("And?")], [("OC004", "m2"), ("OC005", "m2")]),
+    ],
+)
+def test_what_a_recording_held_as_another_type(kept: dict[str, object], messages: list[Message], findings: list[object]) -> None:
+    messages[1] = replace(messages[1], extra=kept)
+    assert found(*messages) == findings
+
+
+def test_tools_that_nothing_calls_are_told_of_a_long_conversation() -> None:
+    talk = [said for n in range(10) for said in (user(f"Q{n}"), assistant("A"))]
+    assert found(*talk, user("Last"), tools=1) == [("OC005", None)]
+    assert found(*talk[2:], user("Last"), tools=1) == []
+    assert found(*talk, user("Go"), assistant("", (call(),)), result(), tools=1) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"), [("$SLACK_history", "'SLACK_history'"), ("look up", "'look_up'"), ("天气", "'tool'")]
+)
+def test_a_safe_name_is_offered_for_one_that_is_refused(name: str, instead: str) -> None:
+    request = Request((user("Go").with_id("m1"), assistant("", (call(name=name),)).with_id("m2"), result().with_id("m3")),
+                      (ToolDefinition(name),))  # fmt: skip
+    told = check(request)
+    assert [finding.code for finding in told] == ["OC003", "OC003"]
+    assert all(repr(name) in finding.message and instead in finding.message for finding in told)
+
+
 def test_limits_of_the_whole_request() -> None:
     assert found(user("Go"), tools=129) == [("OC008", None)]
     assert found(user("Go"), names=("look up",)) == [("OC003", None)]
@@ -89,6 +121,8 @@ def test_limits_of_the_whole_request() -> None:
          "did not have response messages: b1 (param: messages.[2].role)"),
         ([user("Go"), assistant("", (call("b1"),)), user("Wait"), result("b1")], "OC001", "stand in the wrong place",
          "must be followed by tool messages responding to each 'tool_call_id'"),
+        ([user("Go"), assistant("", (call("b1"),)), user("Well?"), assistant("", (call("b1"),)), result("b1")], "OC001",
+         "The calls 'b1' of m2 have no result", "did not have response messages: b1 (param: messages.[2].role)"),
         ([user("Go"), assistant("", (call("b1"),)), user("Wait"), result("b1")], "OC002", "it belongs right behind m2",
          "must be a response to a preceeding message with 'tool_calls'. (param: messages.[3].role)"),
     ],

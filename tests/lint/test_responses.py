@@ -85,6 +85,13 @@ def test_what_is_found_names_the_message_and_predicts_the_words() -> None:
     assert found.provider_says == "No tool output found for function call call_7. (param: input)"
 
 
+def test_an_answer_is_sure_to_have_lost_its_reasoning_only_where_none_is_left() -> None:
+    (lost,) = findings(body(HI, said("Hm.", id="msg_1"), HI, model="gpt-5"), "openai-responses")
+    (other,) = findings(body(HI, reasoning(), said("A", id="msg_1"), HI, said("B", id="msg_2"), HI), "openai-responses")
+    assert (lost.severity, other.severity, other.part) == ("error", "warning", "m4")
+    assert "required 'reasoning' item" in other.provider_says
+
+
 @given(conversations())
 def test_what_is_legal_for_openais_chat_is_legal_here(line: str) -> None:
     messages = tuple(message(word, number) for number, word in enumerate(line.split(), 1))

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from ctxeng_cli.models.catalog import Limits, limits_of, window_problem
+from ctxeng_cli.models.catalog import Limits, limits_of, provider_of, window_problem
 from ctxeng_cli.spec import AgentSpec, ModelSpec, parse_policy
 
 
@@ -27,6 +27,28 @@ from ctxeng_cli.spec import AgentSpec, ModelSpec, parse_policy
 )
 def test_the_spec_is_asked_first_and_the_map_then(spec: ModelSpec, known: Limits) -> None:
     assert limits_of(spec) == known
+
+
+@pytest.mark.parametrize(
+    ("spec", "provider"),
+    [
+        (ModelSpec("offline"), "openai"),
+        (ModelSpec("scripted:a.jsonl"), "openai"),
+        (ModelSpec("openai/gpt-5"), "openai"),
+        (ModelSpec("ollama/qwen3:4b"), "openai"),
+        (ModelSpec("openrouter/anthropic/claude-sonnet-4"), "openai"),
+        (ModelSpec("anthropic/claude-sonnet-4-5"), "anthropic"),
+        (ModelSpec("anthropic/mine", api_base="http://127.0.0.1:1"), "anthropic"),
+        (ModelSpec("claude-opus-5"), "anthropic"),
+        (ModelSpec("gemini/gemini-3-pro"), "gemini"),
+        (ModelSpec("vertex_ai/gemini-2.5-pro"), "gemini"),
+        (ModelSpec("vertex_ai/claude-sonnet-4-5"), "anthropic"),
+        (ModelSpec("openai/gpt-5", provider="openai-responses"), "openai-responses"),
+        (ModelSpec("claude-opus-5", provider="openai"), "openai"),
+    ],
+)
+def test_whose_rules_a_model_follows(spec: ModelSpec, provider: str) -> None:
+    assert provider_of(spec) == provider
 
 
 def test_the_map_is_read_without_its_library() -> None:

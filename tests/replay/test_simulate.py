@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from ctxeng_cli.core.events import PolicyRow, ReplayRequest, RequestSent
 from ctxeng_cli.core.messages import expand
 from ctxeng_cli.core.tokens import counter_for
-from ctxeng_cli.replay import Run, simulate, summary
+from ctxeng_cli.core.view import request_of
+from ctxeng_cli.payloads import body
+from ctxeng_cli.replay import Run, look, simulate, summary
 from ctxeng_cli.session import FileStore, open_session
 from ctxeng_cli.session.open import Overrides
 from ctxeng_cli.session.stores import read_log
@@ -99,6 +101,41 @@ def test_below_the_budget_the_window_is_the_recording(line: str) -> None:
     for row, at in zip(rows(recording, "tokens:100000"), recording.asked, strict=True):
         assert row.window == tuple(m.id for m in recording.messages[:at])
         assert row.evicted == ()
+
+
+def test_what_a_model_takes_is_told_whether_it_bounds_the_policy_or_not() -> None:
+    found = simulate(talk("u1 a1 u2 a2 u3"), (Run(parse_policy("unlimited"), holds=25),), counter_for("gpt-4o"))
+    assert [[finding.code for finding in row.request.lint] for row in found] == [[], [], ["OC006"]]
+
+
+REQUEST: dict[str, Any] = {
+    "model": "claude-sonnet-4-5",
+    "max_tokens": 50,
+    "thinking": {"type": "enabled", "budget_tokens": 1024},
+    "system": [{"type": "text", "text": "Help.", "cache_control": {"type": "ephemeral"}}],
+    "messages": [
+        {"role": "user", "content": [{"type": "text", "text": "Look."}]},
+        {"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "step one  \n\n", "signature": "c2ln"}, {"type": "text", "text": "I look."},
+            {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"x": 1}},
+        ]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "seen"}]},
+    ],
+    "tools": [{"name": "look", "description": "", "input_schema": {"type": "object"}, "cache_control": {"type": "ephemeral"}}],
+}  # fmt: skip
+
+
+def test_a_recorded_request_is_looked_into_as_it_was_sent() -> None:
+    recording = read(json.dumps(REQUEST).encode(), "t")
+    view = look(recording, Run(parse_policy("as-recorded")), counter_for(recording.model), "anthropic")
+    assert view is not None
+    assert body(request_of(view), "anthropic") == REQUEST
+
+
+@given(conversations(), POLICIES, st.sampled_from(["anthropic", "gemini", "openai-responses"]))
+def test_no_policy_shows_a_model_of_another_provider_an_illegal_request(line: str, policy: str, provider: str) -> None:
+    for row in simulate(talk(line), (Run(parse_policy(policy)),), counter_for("gpt-4o"), provider):
+        assert [finding for finding in row.request.lint if finding.severity == "error"] == []
 
 
 def test_a_summary_is_the_sum_of_its_requests() -> None:

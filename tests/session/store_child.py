@@ -1,6 +1,7 @@
-"""Run in a process of its own, against a store: `store_child.py STORE FOLDER hold|write|refused NAME`.
+"""Run in a process of its own, against a store: `store_child.py STORE FOLDER hold|write|endless|refused NAME`.
 
-`hold` opens session s and waits for its end of input; `write` waits until it has it, then writes 1,000 lines of its name.
+`hold` opens session s and waits for its end of input; `write` waits until it has it, then writes 1,000 lines of its name;
+`endless` writes until it is killed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def main(text: str, folder: str, act: str, name: str) -> None:
     if act == "hold":
         sys.stdin.read()
     else:
-        for number in range(1, 1001):
+        for number in range(1, 10**9 if act == "endless" else 1001):
             message = user(f"{name} {number}").with_id(f"m{number}")
             log.append(dumps(Entry(number, "", 1, name, MessageAdded(message=message, tokens=5))))
     log.close()

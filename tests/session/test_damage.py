@@ -92,7 +92,7 @@ def test_any_damage_is_survived_or_told(block: int, log: list[str], tmp_path: Pa
         screen = LiveScreen(console_for(io.StringIO(), width=80), questions=True)
         for entry in entries:
             screen(entry)
-        assert len(list(listed(store, str))) == 1
+        assert len(list(listed(store))) == 1
         answered(lambda store=store: goes_on(store))  # type: ignore[misc]
     assert told > 5, "the damage does reach what is shown"
 

@@ -13,7 +13,10 @@ import pytest
 from ctxeng_cli.core.codec import dumps
 from ctxeng_cli.core.errors import SessionError, UsageError
 from ctxeng_cli.core.events import Entry, TurnCancelled
-from ctxeng_cli.session.stores import FileStore, read_log
+from ctxeng_cli.session import open_session
+from ctxeng_cli.session.stores import FileStore, listed, read_log
+from ctxeng_cli.spec import load
+from tests.commands import ROOT
 
 HOLDER = """
 import sys
@@ -126,6 +129,42 @@ def test_a_data_folder_that_is_no_folder_is_a_clear_error(tmp_path: Path) -> Non
     (tmp_path / "data").write_text("a file")
     with pytest.raises(SessionError, match=r"can't write sessions in .*Mend that, or set CTXENG_DATA_DIR"):
         FileStore(tmp_path / "data").open("s")
+
+
+def test_a_log_that_was_deleted_while_it_was_open_takes_no_line(tmp_path: Path) -> None:
+    """It would be written where nobody can read it, beside a second writer of the same session."""
+    store = FileStore(tmp_path)
+    log = store.open("s")
+    log.append(line(1))
+    log.path.unlink()
+    other = store.open("s")
+    with pytest.raises(SessionError, match=r"s.jsonl was deleted while the session was open"):
+        log.append(line(2))
+    log.close(discard=True)
+    other.append(line(3))
+    assert log.path.with_suffix(".lock").exists(), "the other one's note"
+    other.close()
+    assert [e.seq for e in read_log(log.path).entries] == [3]
+
+
+def test_what_is_no_session_in_the_folder_is_left_alone(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    log = store.open("s")
+    log.append(line(1))
+    log.close()
+    for name in ("a b.jsonl", ".hidden.jsonl", "notes.txt"):
+        (store.folder / name).touch()
+    (store.folder / "link.jsonl").symlink_to(log.path)
+    assert store.ids() == ["s"]
+    assert [info.id for info in listed(store)] == ["s"]
+
+
+def test_a_log_of_which_nothing_can_be_read_is_not_thrown_away(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    store.open("s").close()
+    store.path("s").write_bytes(b"of a tool that nobody knows\n")
+    open_session(load(ROOT / "agents.yaml"), "guide", store=store, id="s", environ={}).close()
+    assert store.path("s").read_bytes().startswith(b"of a tool that nobody knows\n")
 
 
 def test_a_full_disk_loses_no_earlier_line(tmp_path: Path) -> None:

@@ -5,85 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
+import sqlite3
 import subprocess
-import sys
+import threading
 from collections import Counter as Tally
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from ctxeng_cli.core.codec import dumps, loads
 from ctxeng_cli.core.errors import SessionError, UsageError
-from ctxeng_cli.core.events import Entry, MessageAdded, SessionHealed, TurnFailed
-from ctxeng_cli.core.messages import user
-from ctxeng_cli.session import Session, open_session
-from ctxeng_cli.session.stores import Log, Store, delete, first, latest, listed, read, store_for
-from ctxeng_cli.session.stores.memory import PROCESS
+from ctxeng_cli.core.events import MessageAdded
+from ctxeng_cli.session import open_session
+from ctxeng_cli.session.stores import delete, first, latest, listed, read, store_for
 from ctxeng_cli.spec import load
+from tests.commands import CTXENG, ROOT, ctxeng, environment
+from tests.session.places import Failing, Place, append, line, place_of
 from tests.session.redis_server import RedisServer
-
-CHILD = Path(__file__).with_name("store_child.py")
-KINDS = ["file", "memory", "sqlite", "redis", "python"]
-SHARED_KINDS = [kind for kind in KINDS if kind != "memory"]
-"""Those that two processes can have at once."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """A kind of store in a folder of its own."""
-
-    text: str
-    folder: Path
-
-    def store(self) -> Store:
-        return store_for(self.text, self.folder, self.folder)
-
-    def child(self, act: str, name: str = "x") -> subprocess.Popen[str]:
-        command = [sys.executable, str(CHILD), self.text, str(self.folder), act, name]
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
-
-
-def place_of(kind: str, folder: Path, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Place:
-    monkeypatch.setenv("OWN_STORE", str(folder / "own"))
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
-    names = {"sqlite": "sqlite:logs.db", "redis": redis_server.url, "python": "python:tests.session.own_store:store"}
-    return Place(names.get(kind, kind), folder)
-
-
-@pytest.fixture(params=KINDS)
-def place(
-    request: pytest.FixtureRequest, tmp_path: Path, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Place]:
-    found = place_of(request.param, tmp_path, redis_server, monkeypatch)
-    yield found
-    for id in found.store().ids():
-        delete(found.store(), id)
-    PROCESS.open_ids.clear()
-
-
-@pytest.fixture(params=SHARED_KINDS)
-def shared(
-    request: pytest.FixtureRequest, tmp_path: Path, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Place]:
-    found = place_of(request.param, tmp_path, redis_server, monkeypatch)
-    yield found
-    for id in found.store().ids():
-        delete(found.store(), id)
-
-
-def line(number: int, text: str = "Hi") -> str:
-    return dumps(
-        Entry(number, "2026-12-01T09:00:00+00:00", 1, "a", MessageAdded(message=user(text).with_id(f"m{number}"), tokens=5))
-    )
-
-
-def append(log: Log, *numbers: int) -> None:
-    for number in numbers:
-        log.append(line(number))
-
 
 TEXTS = ["plain", "天气 🌦", "two\nlines\r\n", "nul \x00 and \x1b[31m", "lone \ud83d", "\u2028 \u0085", "x" * 100_000]
 
@@ -116,7 +57,7 @@ def test_sessions_are_told_apart_listed_and_deleted(place: Place) -> None:
     append(log, 2)
     log.close()
     assert place.store().ids()[0] == "one", "the one written last"
-    assert {info.id: info.messages for info in listed(store, str)} == {"one": 2, "two": 1, "three": 1}
+    assert {info.id: info.messages for info in listed(store)} == {"one": 2, "two": 1, "three": 1}
     delete(store, "two")
     assert sorted(place.store().ids()) == ["one", "three"]
     with pytest.raises(UsageError, match='there is no session "two"'):
@@ -163,6 +104,19 @@ def test_a_second_process_is_told_who_has_it_and_a_dead_ones_lock_holds_nothing(
         log.close()
 
 
+def test_a_writer_that_is_killed_leaves_whole_lines(shared: Place) -> None:
+    with shared.child("endless") as writer:
+        while len(shared.store().data("s") or b"") < 20_000:
+            threading.Event().wait(0.01)
+        writer.kill()
+    log = shared.store().open("s")
+    seqs = [entry.seq for entry in log.loaded.entries]
+    assert (seqs, log.loaded.unreadable) == (list(range(1, len(seqs) + 1)), 0)
+    append(log, len(seqs) + 1)
+    log.close()
+    assert len(read(shared.store(), "s").entries) == len(seqs) + 1
+
+
 def test_two_processes_that_write_a_thousand_lines_each_wait_for_each_other(shared: Place) -> None:
     """Nothing interleaves: one has its thousand lines in, whole and in order, before the other begins."""
     children = [shared.child("write", name) for name in ("left", "right")]
@@ -190,38 +144,10 @@ def test_one_that_waits_is_told_for_whom_and_one_that_does_not_is_refused(shared
 
 # -- failures --------------------------------------------------------------------------------------------------------
 
-SPEC = "version: 1\nagents: {a: {model: 'scripted:replies.jsonl', memory: {store: STORE}}}\n"
-
-
-def session(place: Place, id: str = "s") -> Session:
-    (place.folder / "replies.jsonl").write_text(json.dumps({"content": "Well."}) + "\n")
-    (place.folder / "agents.yaml").write_text(SPEC.replace("STORE", json.dumps(place.text)))
-    return open_session(load(place.folder / "agents.yaml"), "a", store=place.store(), id=id, environ={})
-
-
-class Failing:
-    """A log whose every n-th write fails, as on a full disk."""
-
-    def __init__(self, log: Log, every: int) -> None:
-        self._log, self._every, self._count = log, every, 0
-        self.loaded, self.place = log.loaded, log.place
-
-    def append(self, line: str) -> None:
-        self._count += 1
-        if self._count % self._every == 0:
-            raise SessionError("can't write: no space left on device")
-        self._log.append(line)
-
-    def sync(self) -> None:
-        self._log.sync()
-
-    def close(self, *, discard: bool = False) -> None:
-        self._log.close(discard=discard)
-
 
 @pytest.mark.parametrize("every", [2, 3, 5, 7])
 def test_whatever_write_fails_the_turn_says_so_and_the_session_is_whole(place: Place, every: int) -> None:
-    opened = session(place)
+    opened = place.session()
     assert opened.log is not None
     opened.journal.lines = Failing(opened.log, every)
     outcomes = [asyncio.run(opened.say(f"Question {n}")) for n in range(6)]
@@ -229,7 +155,7 @@ def test_whatever_write_fails_the_turn_says_so_and_the_session_is_whole(place: P
     assert all("no space left" in outcome.text for outcome in outcomes if outcome.error is not None)
     shown = list(opened.journal.state.history("a").messages)
     opened.close()
-    again = session(place)
+    again = place.session()
     kept = read(place.store(), "s").entries
     assert [e.event.message.id for e in kept if isinstance(e.event, MessageAdded)] == shown, "memory and store agree"
     assert len({entry.seq for entry in kept}) == len(kept)
@@ -238,122 +164,107 @@ def test_whatever_write_fails_the_turn_says_so_and_the_session_is_whole(place: P
     again.close()
 
 
-def test_redis_that_goes_away_in_mid_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "redis").mkdir()
-    server = RedisServer(tmp_path / "redis")
-    place = place_of("redis", tmp_path, server, monkeypatch)
+@contextmanager
+def full(place: Place, redis_server: RedisServer) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """No room is left for much more: what to put before a command, and into its environment."""
+    before: list[str] = []
+    env: dict[str, str] = {}
+    if place.kind in ("file", "sqlite"):
+        kilobytes = 40 if place.kind == "sqlite" else (place.folder / "sessions/s.jsonl").stat().st_size // 1024 + 2
+        before = ["bash", "-c", f'ulimit -f {kilobytes}; exec "$0" "$@"']
+    elif place.kind == "python":
+        env["OWN_STORE_FULL"] = "yes"
+    else:
+        redis_server.ask("CONFIG SET maxmemory 1")
     try:
-        opened = session(place)
-        assert asyncio.run(opened.say("One")).error is None
-        append_line = opened.journal.lines.append
-        count = 0
-
-        def dying(text: str) -> None:
-            nonlocal count
-            count += 1
-            if count == 4:
-                server.stop()
-            append_line(text)
-
-        monkeypatch.setattr(opened.journal.lines, "append", dying)
-        outcome = asyncio.run(opened.say("Two"))
-        assert outcome.error == "store"
-        assert f"the store redis://127.0.0.1:{server.port}/0 can't be reached" in outcome.text
-        assert asyncio.run(opened.say("Three")).error == "store", "and it says so again"
-        server.start()
-        assert asyncio.run(opened.say("Four")).error is None, "the same session goes on"
-        opened.close()
-        entries = read(place.store(), "s").entries
-        assert [e.seq for e in entries] == sorted({e.seq for e in entries})
-        assert any(isinstance(e.event, TurnFailed) and e.event.error == "interrupted" for e in entries)
-        asked = [e.event.message.text for e in entries if isinstance(e.event, MessageAdded) and e.event.message.role == "user"]
-        assert asked == ["One", "Two", "Four"]
+        yield before, env
     finally:
-        server.stop()
+        if place.kind == "redis":
+            redis_server.ask("CONFIG SET maxmemory 0")
 
 
-def test_a_process_killed_while_redis_was_away_leaves_a_turn_that_is_closed(
-    tmp_path: Path, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+WORDS = {
+    "file": "can't write .*s.jsonl: file too large",
+    "sqlite": "can't write .*logs.db: ",
+    "redis": "the store redis://127.0.0.1:.* answered: .*memory",  # it takes not even a lock
+    "python": "store tests.session.own_store:store: append failed: OSError: .* full",
+}
+
+
+def test_a_full_store_ends_the_turn_with_a_sentence_and_the_session_goes_on_when_there_is_room(
+    shared: Place, redis_server: RedisServer
 ) -> None:
-    place = place_of("redis", tmp_path, redis_server, monkeypatch)
-    opened = session(place, "killed")
-    assert opened.log is not None
-    failing = Failing(opened.log, 4)
-    opened.journal.lines = failing
-    asyncio.run(opened.say("One"))
-    failing._every = 1
-    asyncio.run(opened.say("Two"))
-    opened.log.close()
-    again = session(place, "killed")
-    assert asyncio.run(again.say("Three")).error is None
-    again.close()
-    healed = [e.event for e in read(place.store(), "killed").entries if isinstance(e.event, SessionHealed)]
-    assert all(event.what == "open_turn" for event in healed)
+    """Through the command, in a process whose files may not grow: partial lines and transactions are taken back."""
+    shared.spec()
+    env = {"CTXENG_DATA_DIR": str(shared.folder), "OWN_STORE": os.environ["OWN_STORE"]}
+
+    def chat(*before: str, **more: str) -> subprocess.CompletedProcess[str]:
+        command = [*before, *CTXENG, "chat", "a", "--session", "s", "-m", "word " * 2000]
+        surroundings = environment(shared.folder / "home", {**env, **more})
+        return subprocess.run(command, cwd=shared.folder, env=surroundings, capture_output=True, text=True, timeout=60)
+
+    assert chat().returncode == 0
+    with full(shared, redis_server) as (before, more):
+        ended = chat(*before, **more)
+    assert (ended.returncode, ended.stdout) == (1, ""), ended.stderr
+    assert re.search(rf"ctxeng: (the turn failed \(store\): )?{WORDS[shared.kind]}", ended.stderr), ended.stderr
+    assert "Traceback" not in ended.stderr
+    left = read(shared.store(), "s")
+    assert not left.torn
+    assert not left.unreadable
+    again = chat()
+    assert (again.returncode, again.stdout) == (0, "Well.\n"), again.stderr
+    asked = [e.event.message.role for e in read(shared.store(), "s").entries if isinstance(e.event, MessageAdded)]
+    assert asked.count("assistant") == 2
 
 
-def test_who_has_lost_the_lock_cannot_write(tmp_path: Path, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = place_of("redis", tmp_path, redis_server, monkeypatch)
-    import redis
+def test_a_new_session_whose_first_line_cannot_be_written_is_none(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = place.store()
+    opens = store.open
 
-    log = place.store().open("lost")
-    append(log, 1)
-    redis.Redis.from_url(redis_server.url).delete("ctxeng:lock:lost")
-    other = place.store().open("lost")
-    with pytest.raises(SessionError, match="no longer locked by this process"):
-        append(log, 2)
-    append(other, 2)
-    log.close()
-    append(other, 3)
-    other.close()
-    assert [entry.seq for entry in read(place.store(), "lost").entries] == [1, 2, 3]
+    class Full:
+        """The store, on a disk that takes no line."""
 
+        def __getattr__(self, name: str) -> object:
+            return getattr(store, name)
 
-LIMITED = """
-import asyncio, resource, signal, sys
-from pathlib import Path
-from ctxeng_cli.session import open_session, store_for
-from ctxeng_cli.spec import load
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-folder = Path(sys.argv[2])
-session = open_session(load(folder / "agents.yaml"), "a", store=store_for(sys.argv[1], folder, folder), id="s", environ={})
-resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
-for number in range(60):
-    outcome = asyncio.run(session.say("word " * 400))
-    if outcome.error:
-        print(outcome.error, outcome.text, flush=True)
-        break
-"""
+        def open(self, *args: object, **options: object) -> Failing:
+            return Failing(opens(*args, **options), 1)  # type: ignore[arg-type]  # handed on as they come
+
+    with pytest.raises(SessionError, match="no space left"):
+        open_session(load(place.spec()), "a", store=Full(), id="s", environ={})  # type: ignore[arg-type]  # by its methods
+    assert place.store().ids() == []
 
 
-@pytest.mark.parametrize("kind", ["file", "sqlite"])
-def test_a_file_that_may_not_grow_is_a_full_disk(
-    kind: str, tmp_path: Path, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = place_of(kind, tmp_path, redis_server, monkeypatch)
-    session(place).close()
-    command = [sys.executable, "-c", LIMITED, place.text, str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.startswith(("store ", "error ", "session ")), ended.stdout + ended.stderr
-    again = session(place)
-    assert asyncio.run(again.say("And now?")).error is None
-    again.close()
-    kept = read(place.store(), "s")
-    assert not kept.unreadable
-    assert not kept.torn
+def test_the_store_of_the_spec_is_the_one_that_a_program_gets(place: Place) -> None:
+    environ = {"CTXENG_DATA_DIR": str(place.folder)}
+    opened = open_session(load(place.spec()), "a", environ=environ)
+    assert asyncio.run(opened.say("Hi")).text == "Well."
+    assert opened.lasts == (place.kind != "memory")
+    assert opened.recorded()
+    opened.close()
+    assert place.store().ids() == [opened.id]
+    assert not (place.folder / "sessions").exists() or place.kind == "file"
 
 
 def test_stores_that_cannot_be_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
+    monkeypatch.syspath_prepend(str(ROOT))
     (tmp_path / "no.db").write_text("this is no database, and long enough to be told apart from an empty one" * 20)
     wrong = {
-        "sqlite:no.db": "can't open the store sqlite:.*no.db: file is not a database",
+        "sqlite:no.db": "can't read the store sqlite:.*no.db: file is not a database",
         "redis://:secret@127.0.0.1:1/0": r"the store redis://127.0.0.1:1/0 can't be reached. Start Redis there",
+        "redis://127.0.0.1:1?password=secret": r"the store redis://127.0.0.1:1/0 can't be reached",
+        "redis://:sec/secret@127.0.0.1:1/0": "this is no address of a Redis store. Write redis://host:port/db; in a password /",
+        "redis://:secret@127.0.0.1:1/zero": "the database of a Redis store is a number",
+        "redis://:secret@127.0.0.1:1/0?colour=red": r"the store redis://127.0.0.1:1/0 can't be set up: .*colour",
+        "rediss:": "this is no address of a Redis store",
         "python:tests.session.own_store:broken": "object has no lines, append, ids, delete",
         "python:tests.session.own_store:failing": "RuntimeError: no network",
+        "python:tests.session.own_store:wanting": 'memory.store: .*: it asks for "database". Did you mean "data"',
         "python:tests.session.own_store:stroe": 'has no function stroe. Did you mean "store"',
         "python:no_such_module:store": "there is no module no_such_module",
+        "sqlite:": "Write sqlite:PATH",
+        "flie": 'Did you mean "file"',
     }
     for text, told in wrong.items():
         with pytest.raises(SessionError, match=told) as caught:
@@ -361,8 +272,73 @@ def test_stores_that_cannot_be_are_told(tmp_path: Path, monkeypatch: pytest.Monk
         assert "secret" not in str(caught.value)
 
 
+def test_a_store_of_ones_own_is_told_the_folders_that_it_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    log = store_for("python:tests.session.own_store:asking", tmp_path, tmp_path).open("s")
+    append(log, 1)
+    log.close()
+    assert (tmp_path / "mine/s").is_file()
+
+
+def test_the_store_that_the_documentation_shows_is_one(tmp_path: Path) -> None:
+    (program,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/stores.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    (tmp_path / "my_store.py").write_text(program)
+    (tmp_path / "agents.yaml").write_text(
+        "version: 1\nagents: {a: {model: offline, memory: {store: 'python:my_store:archive'}}}\n"
+    )
+
+    def run(*args: str) -> str:
+        ran = ctxeng(*args, cwd=tmp_path, home=tmp_path / "home")
+        assert ran.exit == 0, ran.err
+        return ran.out
+
+    run("chat", "a", "--session", "s", "-m", "My dog is Waldi.")
+    assert "Waldi" in run("chat", "a", "-c", "-m", "What is my dog called?")
+    (row,) = json.loads(run("sessions", "list", "--json"))["sessions"]
+    assert (row["id"], row["path"], row["turns"]) == ("s", "python:my_store:archive", 2)
+    run("sessions", "delete", "s")
+    assert json.loads(run("sessions", "list", "--json"))["sessions"] == []
+
+
 def test_the_database_is_readable_to_its_owner_alone(tmp_path: Path) -> None:
     log = store_for("sqlite:deep/er/logs.db", tmp_path, tmp_path).open("s")
     append(log, 1)
     log.close()
     assert (tmp_path / "deep/er/logs.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_look_into_a_database_of_somebody_else_makes_no_table(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "theirs.db")) as theirs:
+        theirs.execute("create table people (name text)")
+    store = store_for("sqlite:theirs.db", tmp_path, tmp_path)
+    assert (store.ids(), store.data("s"), store.head("s")) == ([], None, None)
+    assert store_for("sqlite:none.db", tmp_path, tmp_path).ids() == []
+    with closing(sqlite3.connect(tmp_path / "theirs.db")) as theirs:
+        assert theirs.execute("select name from sqlite_master").fetchall() == [("people",)]
+    assert [path.name for path in tmp_path.iterdir()] == ["theirs.db"]
+
+
+def test_two_sessions_are_written_at_once(shared: Place) -> None:
+    def write(id: str) -> None:
+        log = shared.store().open(id)
+        append(log, *range(1, 201))
+        log.close()
+
+    threads = [threading.Thread(target=write, args=(id,)) for id in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for id in ("one", "two"):
+        assert [entry.seq for entry in read(shared.store(), id).entries] == list(range(1, 201))
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "python"])
+def test_a_lock_leaves_no_file_behind(
+    kind: str, tmp_path: Path, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = place_of(kind, tmp_path, redis_server, monkeypatch)
+    log = place.store().open("s")
+    assert list(tmp_path.rglob("s.lock"))
+    log.close()
+    assert not list(tmp_path.rglob("s.*"))

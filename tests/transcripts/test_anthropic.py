@@ -53,6 +53,19 @@ def test_blocks_become_messages_calls_and_results() -> None:
     assert (found.asked, found.pending) == ((2, 6, 8), True)
 
 
+def test_what_openai_has_not_tells_a_request_and_what_only_openai_has_tells_another() -> None:
+    marked = {"role": "user", "content": [{"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}}]}
+    assert recorded({"model": "claude-x", "messages": [{"role": "user", "content": "Hi"}]}).format == "anthropic"
+    assert recorded({"messages": [marked]}).format == "anthropic"
+    calls = [{"id": "c", "function": {"name": "look", "arguments": "{}"}}]
+    for other in (
+        {"role": "tool", "tool_call_id": "c", "content": "x"},
+        {"role": "system", "content": "S"},
+        {"role": "assistant", "tool_calls": calls},
+    ):
+        assert recorded({"model": "claude-x", "messages": [other, marked]}).format == "openai-chat"
+
+
 def test_results_alone_are_no_turn() -> None:
     messages = [{"role": "user", "content": "Both."}, {"role": "assistant", "content": USE}, {"role": "user", "content": RESULT}]
     found = recorded({"messages": messages})

@@ -97,6 +97,42 @@ def test_parts_images_names_and_unknown_fields_are_kept() -> None:
     assert (odd.role, odd.extra) == ("system", {"mood": 1, "role": "developer"})
 
 
+def test_cache_marks_stand_beside_a_message_by_their_block() -> None:
+    mark = {"type": "ephemeral"}
+    found = recorded(
+        {
+            "messages": [
+                {
+                    "role": "user",
+                    "content": [{"type": "text", "text": "A", "cache_control": mark}, {"type": "text", "text": "B"}],
+                },
+                {"role": "assistant", "content": "C", "tool_calls": [CALL], "cache_control": mark},
+                {"role": "tool", "tool_call_id": "c1", "content": "D", "cache_control": "none"},
+            ],
+            "tools": [{"type": "function", "function": {"name": "look"}, "cache_control": mark}],
+        }
+    )
+    assert [m.extra for m in found.messages] == [{"cache_control": {"0": mark}}, {"cache_control": {"1": mark}}, {}]
+    assert found.tools[0].extra == {"cache_control": mark}
+
+
+def test_a_field_that_is_not_understood_passes_for_none_of_ours() -> None:
+    (odd,) = recorded([{"role": "user", "content": "x", "items": 7, "layout": 7, "mood": 7}]).messages
+    assert odd.extra == {"items_": 7, "layout_": 7, "mood": 7}
+
+
+def test_what_is_of_another_type_is_marked() -> None:
+    wrong = {**CALL, "function": {"name": "look", "arguments": {"city": "Bern"}}}
+    messages = [
+        {"role": "assistant", "content": None, "tool_calls": [wrong]},
+        {"role": "tool", "tool_call_id": "c1", "content": None},
+    ]
+    refused = {"role": "assistant", "content": None, "refusal": "No."}
+    found = recorded([{"role": "user", "content": "Go"}, *messages, {"role": "assistant", "content": None}, refused]).messages
+    assert [m.extra for m in found[1:4]] == [{"arguments_not_text": ["c1"]}, {"content_null": True}, {"content_null": True}]
+    assert found[4].extra == {"refusal": "No."}
+
+
 def test_calls_of_old_and_odd_servers() -> None:
     found = recorded(
         [

@@ -6,13 +6,15 @@ say of sessions (a list, the latest one) is told from the protocol, the same way
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ctxeng_cli.core.errors import CtxengError, SessionError
 from ctxeng_cli.session.stores.file import FileLog, FileStore, read_log
 from ctxeng_cli.session.stores.store import Loaded, Log, SessionInfo, Store, delete, first, latest, listed, parse_log, read
+from ctxeng_cli.spec.keys import store_problem
 
 
 def _memory(rest: str, folder: Path, data: Path) -> Store:
@@ -39,12 +41,10 @@ def _hook(rest: str, folder: Path, data: Path) -> Store:
     from ctxeng_cli.tools import load_function
 
     try:
-        made = load_function(rest, str(folder))()
+        function = load_function(rest, str(folder))
     except ToolError as error:
         raise SessionError(f"store {rest}: {error.message}") from None
-    except Exception as error:
-        raise SessionError(f"store {rest} failed: {type(error).__name__}: {error}") from error
-    return HookStore(rest, made, data)
+    return HookStore.made_by(function, rest, folder, data)
 
 
 STORES: dict[str, Callable[[str, Path, Path], Store]] = {
@@ -59,41 +59,61 @@ STORES: dict[str, Callable[[str, Path, Path], Store]] = {
 
 def store_for(text: str, folder: Path, data: Path) -> Store:
     """The store that `memory.store` names. `folder` is the spec's, `data` the data directory. Raises SessionError."""
+    wrong = store_problem(text)
+    if wrong:
+        raise SessionError(f"memory.store: {wrong}")
     kind, _, rest = text.partition(":")
     return STORES[kind](text if kind.startswith("redis") else rest, folder, data)
 
 
+def data_folder(environ: Mapping[str, str]) -> Path:
+    """The data directory: CTXENG_DATA_DIR, else the platform's (XDG on Linux)."""
+    named = environ.get("CTXENG_DATA_DIR")
+    if named:
+        return Path(named).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("ctxeng", appauthor=False))
+
+
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """Several stores, with their names, to look for a session in. The first that has an id has it; one that can't be asked
-    is left out, and `told`."""
+    """Several stores to look for a session in. The first that has an id has it; one that can't be asked is left out, and
+    `told`."""
 
-    stores: Sequence[tuple[str, Callable[[], Store]]]
+    stores: Sequence[Callable[[], Store]]
     told: Callable[[str], None]
 
     def with_id(self, id: str) -> Store | None:
-        return next((store for _, store in self._asked() if store.data(id) is not None), None)
+        return next((store for store in self._asked() if store.data(id) is not None), None)
 
-    def _asked(self) -> Iterator[tuple[str, Store]]:
-        for name, make in self.stores:
+    def _asked(self) -> Iterator[Store]:
+        for make in self.stores:
             try:
                 store = make()
                 store.ids()
             except CtxengError as error:
                 self.told(f"left out: {error.message}")
                 continue
-            yield name, store
+            yield store
 
-    def infos(self) -> Iterator[SessionInfo]:
-        for name, store in self._asked():
-            at = (lambda id, store=store: str(store.path(id))) if isinstance(store, FileStore) else (lambda id, name=name: name)
-            yield from listed(store, at)
+    def infos(self) -> list[SessionInfo]:
+        """All sessions of all stores, the one written last first; once each, however often its store is named."""
+        found = {(info.id, info.path): info for store in self._asked() for info in listed(store)}
+        return sorted(found.values(), key=_written, reverse=True)
 
     def ids(self) -> list[str]:
-        return [id for _, store in self._asked() for id in store.ids()]
+        return [id for store in self._asked() for id in store.ids()]
+
+
+def _written(info: SessionInfo) -> float:
+    try:
+        return datetime.datetime.fromisoformat(info.changed).timestamp()
+    except (ValueError, OverflowError, OSError):  # nothing that could be read is in it
+        return 0.0
 
 
 __all__ = [
-    "STORES", "FileLog", "FileStore", "Loaded", "Log", "SessionInfo", "Store", "Stores", "delete", "first", "latest", "listed",
-    "parse_log", "read", "read_log", "store_for",
+    "STORES", "FileLog", "FileStore", "Loaded", "Log", "SessionInfo", "Store", "Stores", "data_folder", "delete", "first",
+    "latest", "listed", "parse_log", "read", "read_log", "store_for",
 ]  # fmt: skip

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ctxeng_cli.core.errors import InputError, SessionError
-from ctxeng_cli.session.stores.lock import acquire
-from ctxeng_cli.session.stores.store import Loaded, checked_id, parse_log
+from ctxeng_cli.session.stores.lock import acquire, is_at, sign
+from ctxeng_cli.session.stores.store import Loaded, checked_id, is_id, parse_log
 
 
 class FileLog:
@@ -24,19 +24,30 @@ class FileLog:
         self.path, self.loaded, self._descriptor = path, loaded, descriptor
         self.place = str(path)
         self._size = os.fstat(descriptor).st_size
+        self._torn = False
 
     def append(self, line: str) -> None:
         """Write a line and its newline. Raises SessionError; then the file is as it was."""
         data = line.encode("utf-8") + b"\n"
         try:
+            if os.fstat(self._descriptor).st_nlink == 0:  # locked, and out of everybody's sight
+                raise SessionError(f"{self.path} was deleted while the session was open, so nothing was written")
+            if self._torn:
+                self._mend()
             written = 0
             while written < len(data):
                 written += os.write(self._descriptor, data[written:])
         except OSError as error:
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._descriptor, self._size)
+            self._torn = True
+            with contextlib.suppress(OSError):  # else before the next line
+                self._mend()
             raise SessionError(f"can't write {self.path}: {(error.strerror or str(error)).lower()}") from None
         self._size += len(data)
+
+    def _mend(self) -> None:
+        """Cut off what there is of a line that could not be written."""
+        os.ftruncate(self._descriptor, self._size)
+        self._torn = False
 
     def sync(self) -> None:
         with contextlib.suppress(OSError):
@@ -46,11 +57,16 @@ class FileLog:
         """Unlock. `discard` removes the log: for a session in which nothing was said."""
         if self._descriptor < 0:
             return
-        _note(self.path).unlink(missing_ok=True)
-        if discard:
-            self.path.unlink(missing_ok=True)
-        os.close(self._descriptor)
-        self._descriptor = -1
+        try:
+            if is_at(self._descriptor, self.path):
+                _note(self.path).unlink(missing_ok=True)
+                if discard:
+                    self.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise SessionError(f"can't remove {self.path}: {(error.strerror or str(error)).lower()}") from None
+        finally:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
 
 class FileStore:
@@ -62,6 +78,9 @@ class FileStore:
     def path(self, id: str) -> Path:
         """Where a session's log lies. Raises UsageError for an id that could leave the folder."""
         return self.folder / f"{checked_id(id)}.jsonl"
+
+    def place(self, id: str) -> str:
+        return str(self.path(id))
 
     def data(self, id: str) -> bytes | None:
         path = self.path(id)
@@ -90,17 +109,13 @@ class FileStore:
             ) from None
         try:
             acquire(descriptor, _note(path), id, wait, waiting)
-            loaded = read_log(path)
-            if loaded.torn:
-                os.ftruncate(descriptor, os.fstat(descriptor).st_size - len(loaded.torn))
-            elif loaded.open_end:
-                os.write(descriptor, b"\n")
-            if not path.exists() or path.stat().st_ino != os.fstat(descriptor).st_ino:
+            if not is_at(descriptor, path):
                 raise SessionError(f"session {id} was deleted while it was being opened; try again")
+            sign(_note(path))
+            return FileLog(path, descriptor, _healed(path, descriptor))
         except BaseException:
             os.close(descriptor)
             raise
-        return FileLog(path, descriptor, loaded)
 
     def keep(self, id: str, handle: str, text: str) -> None:
         """Write a text that a session has offloaded into a file of its own, `ID.offloaded/HANDLE.txt`."""
@@ -112,8 +127,12 @@ class FileStore:
     def ids(self) -> list[str]:
         if not self.folder.is_dir():
             return []
-        paths = [p for p in self.folder.glob("*.jsonl") if p.is_file() and not p.is_symlink()]
-        return [p.stem for p in sorted(paths, key=lambda p: (p.stat().st_mtime_ns, p.name), reverse=True)]
+        found: list[tuple[int, str]] = []
+        for path in self.folder.glob("*.jsonl"):
+            with contextlib.suppress(OSError):  # deleted meanwhile
+                if is_id(path.stem) and path.is_file() and not path.is_symlink():
+                    found.append((path.stat().st_mtime_ns, path.stem))
+        return [id for _, id in sorted(found, reverse=True)]
 
 
 def keep_file(folder: Path, handle: str, text: str) -> None:
@@ -126,6 +145,19 @@ def keep_file(folder: Path, handle: str, text: str) -> None:
             file.write(text.encode("utf-8", "surrogatepass"))
     except OSError as error:
         raise SessionError(f"can't write {path}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _healed(path: Path, descriptor: int) -> Loaded:
+    """Read a log that is locked, and mend its end: half a line goes, a whole one gets its newline. Raises SessionError."""
+    loaded = read_log(path)
+    try:
+        if loaded.torn:
+            os.ftruncate(descriptor, os.fstat(descriptor).st_size - len(loaded.torn))
+        elif loaded.open_end:
+            os.write(descriptor, b"\n")
+    except OSError as error:
+        raise SessionError(f"can't mend {path}: {(error.strerror or str(error)).lower()}") from None
+    return loaded
 
 
 def read_log(path: Path) -> Loaded:

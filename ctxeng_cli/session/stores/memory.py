@@ -38,6 +38,9 @@ class MemoryStore:
         self.logs: dict[str, list[str]] = {}
         self.open_ids: set[str] = set()
 
+    def place(self, id: str) -> str:
+        return "memory"
+
     def ids(self) -> list[str]:
         return list(reversed(self.logs))
 

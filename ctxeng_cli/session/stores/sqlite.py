@@ -1,7 +1,9 @@
 """Logs in one SQLite file: a row for each line. `sqlite:PATH`, from the spec's folder.
 
-A line is a transaction: after a crash it is there or it is not. Writers of one session are kept apart by a lock file in
-`PATH.locks`, which dies with its process.
+A line is a transaction: after a crash it is there or it is not. It goes into SQLite's write-ahead log, and reaches the disk
+itself with `sync`, at the end of a turn, as in a file: one that waits for the disk takes 8 ms, this one 0.05. While a
+session is open, or after its process was killed, `PATH-wal` belongs to the database. Writers of one session are kept
+apart by a lock file in `PATH.locks`, whose lock dies with its process (a row would have to be told from a dead one's).
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ from ctxeng_cli.session.stores.lock import FileLock
 from ctxeng_cli.session.stores.store import Loaded, checked_id, parse_log
 
 _SCHEMA = """
+begin immediate;
 create table if not exists lines (session text not null, number integer not null, line text not null,
                                   primary key (session, number)) without rowid;
 create table if not exists sessions (id text primary key, written integer not null) without rowid;
+commit;
 """
 _BUSY_MS = 10_000
 """How long a write waits for those of other sessions."""
@@ -31,7 +35,7 @@ class SqliteLog:
     def __init__(self, store: SqliteStore, id: str, lock: FileLock, loaded: Loaded, number: int) -> None:
         self._store, self._id, self._lock, self.loaded, self._number = store, id, lock, loaded, number
         self._connection = store.connect()
-        self.place = f"sqlite:{store.path}"
+        self.place = store.place(id)
 
     def append(self, line: str) -> None:
         try:
@@ -42,20 +46,29 @@ class SqliteLog:
                     "on conflict (id) do update set written = excluded.written",
                     (self._id,),
                 )
+        except sqlite3.IntegrityError:  # the primary key is the fence, should somebody remove the lock file
+            raise SessionError(f"session {self._id} was written by another process, so nothing was written") from None
         except sqlite3.Error as error:
             raise SessionError(f"can't write {self._store.path}: {error}") from None
         self._number += 1
 
     def sync(self) -> None:
-        """SQLite has made sure of it, line by line."""
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.execute("pragma wal_checkpoint(passive)")
 
     def close(self, *, discard: bool = False) -> None:
-        if discard:
-            with contextlib.suppress(sqlite3.Error), self._connection:
-                for statement in ("delete from lines where session = ?", "delete from sessions where id = ?"):
-                    self._connection.execute(statement, (self._id,))
-        self._connection.close()
-        self._lock.release()
+        if not self._lock.held:
+            return
+        try:
+            if discard:
+                with self._connection:
+                    for statement in ("delete from lines where session = ?", "delete from sessions where id = ?"):
+                        self._connection.execute(statement, (self._id,))
+        except sqlite3.Error as error:
+            raise SessionError(f"can't write {self._store.path}: {error}") from None
+        finally:
+            self._connection.close()
+            self._lock.release()
 
 
 class SqliteStore:
@@ -64,8 +77,11 @@ class SqliteStore:
     def __init__(self, path: Path) -> None:
         self.path = path
 
+    def place(self, id: str) -> str:
+        return f"sqlite:{self.path}"
+
     def connect(self) -> sqlite3.Connection:
-        """Raises SessionError where the file can't be opened, or is no database."""
+        """A connection that writes. Raises SessionError where the file can't be opened, or is no database."""
         try:
             if not self.path.exists():
                 self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -73,6 +89,9 @@ class SqliteStore:
                     os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             connection = sqlite3.connect(self.path, timeout=_BUSY_MS / 1000, check_same_thread=False)
             try:
+                with contextlib.suppress(sqlite3.OperationalError):  # somebody else is just doing so, or the drive can't
+                    connection.execute("pragma journal_mode = wal")
+                connection.execute("pragma synchronous = normal")
                 connection.executescript(_SCHEMA)
             except BaseException:
                 connection.close()
@@ -83,17 +102,16 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection | None]:
-        """A connection, or None where there is no file yet: a look makes none."""
-        if not self.path.exists():
-            yield None
-            return
-        connection = self.connect()
+        """A connection, or None where no session is yet: a look makes no file and no table."""
         try:
-            yield connection
-        except sqlite3.Error as error:
-            raise SessionError(f"can't read {self.path}: {error}") from None
-        finally:
-            connection.close()
+            if not self.path.exists():
+                yield None
+                return
+            with contextlib.closing(sqlite3.connect(self.path, timeout=_BUSY_MS / 1000)) as connection:
+                made = connection.execute("select count(*) = 2 from sqlite_master where name in ('lines', 'sessions')")
+                yield connection if made.fetchone()[0] else None
+        except (sqlite3.Error, OSError) as error:
+            raise SessionError(f"can't read the store sqlite:{self.path}: {error}") from None
 
     def ids(self) -> list[str]:
         with self._reading() as connection:
@@ -116,10 +134,7 @@ class SqliteStore:
         lock = FileLock(self._beside(".locks"), checked_id(id), wait=wait, waiting=waiting)
         try:
             data = self.data(id) or b""
-            with self._reading() as connection:
-                query = "select coalesce(max(number), 0) from lines where session = ?"
-                number = int(connection.execute(query, (id,)).fetchone()[0]) if connection else 0
-            return SqliteLog(self, id, lock, parse_log(data), number)
+            return SqliteLog(self, id, lock, parse_log(data), data.count(b"\n"))
         except BaseException:
             lock.release()
             raise

@@ -1,6 +1,6 @@
 """What a store is: logs of sessions by their id, one writer for each at a time.
 
-A store answers the five questions of `Store`; everything else about sessions (the latest one, a list, whether one is
+A store answers the seven questions of `Store`; everything else about sessions (the latest one, a list, whether one is
 there) is told from those, the same way for all.
 """
 
@@ -31,6 +31,11 @@ class Loaded:
     open_end: bool = False
     """The last line is whole and lacks its newline."""
 
+    @property
+    def empty(self) -> bool:
+        """Nothing is lost with it."""
+        return not self.entries and not self.unreadable
+
 
 class Log(Protocol):
     """An open log that nobody else writes. `loaded` is what it held when it was opened."""
@@ -52,7 +57,7 @@ class Log(Protocol):
         ...
 
     def close(self, *, discard: bool = False) -> None:
-        """Let others write. `discard` removes the log."""
+        """Let others write. `discard` removes the log; raises SessionError where that fails."""
         ...
 
 
@@ -69,6 +74,10 @@ class Store(Protocol):
 
     def head(self, id: str) -> bytes | None:
         """The first line of a log, without reading the rest."""
+        ...
+
+    def place(self, id: str) -> str:
+        """Where a session lies, for people: never with a password."""
         ...
 
     def open(self, id: str, *, wait: bool = False, waiting: Callable[[str], None] = lambda holder: None) -> Log:
@@ -175,13 +184,13 @@ class SessionInfo:
     """The beginning of the first user message."""
 
 
-def listed(store: Store, place: Callable[[str], str]) -> Iterator[SessionInfo]:
-    """All sessions, newest first; reads them whole. `place` says where one lies."""
+def listed(store: Store) -> Iterator[SessionInfo]:
+    """All sessions, newest first; reads them whole."""
     for id in store.ids():
         with contextlib.suppress(OSError, InputError):
             data = store.data(id)
             if data is not None:
-                yield info(id, data, place(id))
+                yield info(id, data, store.place(id))
 
 
 def info(id: str, data: bytes, place: str) -> SessionInfo:
