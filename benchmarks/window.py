@@ -22,6 +22,8 @@ POLICIES = (
     "tokens:8000,low_water=0.7",
     "tokens:8000,unit=message",
     "tokens:8000,clear_tool_results=3",
+    "tokens:8000,cap_result=200",
+    "tokens:8000,summarize=4",
     "messages:40",
 )
 

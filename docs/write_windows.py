@@ -17,10 +17,10 @@ from ctxeng_cli.transcripts import Recording, read
 PAGE = Path(__file__).parent / "windows.md"
 AIRLINE = "openai_chat_tau_bench_airline.json"
 POLICIES = (
-    "unlimited", "messages:20", "tokens:B", "tokens:B,low_water=0.7", "tokens:B,unit=message", "tokens:B,cap_result=200",
-    "tokens:B,clear_tool_results=3", "tokens:B,low_water=0.7,clear_tool_results=3",
+    "unlimited", "messages:20", "tokens:B", "tokens:B,low_water=0.7", "tokens:B,unit=message",
+    "tokens:B,clear_tool_results=3", "tokens:B,low_water=0.7,clear_tool_results=3", "tokens:B,low_water=0.7,summarize=1",
 )  # fmt: skip
-HEAD = "| policy | peak | input | evicted | illegal | overflows | stable |\n|---|--:|--:|--:|--:|--:|--:|\n"
+HEAD = "| policy | peak | input | evicted | summaries | illegal | overflows | stable |\n|---|--:|--:|--:|--:|--:|--:|--:|\n"
 
 
 def table(recording: Recording, budget: int) -> str:
@@ -30,7 +30,9 @@ def table(recording: Recording, budget: int) -> str:
         policy = parse_policy(text.replace("B", str(budget)))
         run = Run(policy)
         row = summary(run, simulate(recording, (run,), counter_for(recording.model)))
-        figures = (row.peak_tokens, row.input_tokens, row.evicted_messages, row.illegal_requests, row.overflows)
+        figures = (
+            row.peak_tokens, row.input_tokens, row.evicted_messages, row.summaries, row.illegal_requests, row.overflows,
+        )  # fmt: skip
         cells = [f"`{policy}`", *(f"{figure:,}" for figure in figures), f"{row.stable_prefix_share:.0%}"]
         lines.append(f"| {' | '.join(cells)} |\n")
     return HEAD + "".join(lines)
