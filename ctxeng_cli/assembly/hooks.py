@@ -52,7 +52,7 @@ def hook_problem(where: str, function: Callable[..., Any]) -> str | None:
         return f"its signature can't be read: {error}"
     for one in wanted:
         if one.name not in offered and one.required:
-            known = f" {where} may ask for {', '.join(offered)}." if offered else f" {where} is asked for nothing."
+            known = f" {where} may ask for {', '.join(offered)}."
             return f'it asks for "{one.name}".{nearest(one.name, offered) or known}'
     return None
 

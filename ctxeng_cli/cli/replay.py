@@ -181,7 +181,7 @@ def put_through(
     found = f"{name}: {recording.format}, {counts['messages']:,} messages, {counts['requests']:,} requests"
     io.say("; ".join([found, *recording.notes]))
     for repair in repairs:
-        io.say(f"mended {repair}")
+        io.say(f"{name}: mended {repair}")
     rows = tuple(one.row for one in sums)
     printed.end()
     if json:

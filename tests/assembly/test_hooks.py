@@ -78,7 +78,7 @@ def by_place(model: str, /) -> int:
 )
 def test_a_signature_is_checked_before_anything_is_called(function: Callable[..., Any], told: str | None) -> None:
     assert hook_problem("memory.window", function) == told
-    assert "is asked for nothing" in (hook_problem("memory.store", scope) or "")
+    assert "may ask for folder, data" in (hook_problem("memory.store", scope) or "")
 
 
 def test_each_hook_says_what_it_answers() -> None:
