@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from ctxeng_cli.core.budget import Edit, Reason
 from ctxeng_cli.core.events import (
@@ -120,8 +121,14 @@ class History:
 
     def window(self) -> tuple[str, ...]:
         """The ids of the messages that the window holds, in the order in which they are sent. A summary is none of them."""
-        first = (self.system,) if self.system else ()
-        return (*first, *(id for exchange in self.exchanges for id in exchange.ids))
+        ids = [self.system] if self.system else []
+        for exchange in self.exchanges:
+            ids += exchange.ids
+        return tuple(ids)
+
+    def newest(self, seen: int) -> list[Message]:
+        """The messages behind the first `seen`, in log order. Costs those alone."""
+        return list(islice(reversed(self.messages.values()), len(self.messages) - seen))[::-1]
 
     def open_calls(self) -> list[ToolCall]:
         """Calls in the window that no result has answered yet, in call order."""

@@ -38,8 +38,8 @@ def check(
 ) -> list[Finding]:
     """All findings. Without both `tokens` and `context_window` OC006 is not looked at."""
     return [
-        *limits(request, tokens, context_window), *_pairs(request.messages), *_ids(request.messages), *_types(request.messages),
-        *_harm(request), *_order(request.messages),
+        *limits(request, tokens, context_window), *_pairs(request.messages), *_each(request.messages), *_unused(request),
+        *_order(request.messages),
     ]  # fmt: skip
 
 
@@ -85,9 +85,11 @@ def _pairs(messages: Sequence[Message]) -> Iterator[Finding]:
             continue
         if open and caller is not None:
             yield _unanswered(messages, at, caller, open)
-        caller = message
-        asked = tuple([call.id for call in message.tool_calls]) if message.tool_calls else ()
-        open = list(asked)
+        if message.tool_calls:
+            caller, asked = message, tuple([call.id for call in message.tool_calls])
+            open = list(asked)
+        elif asked:
+            asked, open = (), []
     if open and caller is not None:
         yield _unanswered(messages, len(messages), caller, open)
 
@@ -123,23 +125,33 @@ def _unanswered(messages: Sequence[Message], at: int, caller: Message, open: Seq
     return error("OC001", what, f"{says} (param: messages.[{at}].role)", caller.id)
 
 
-# -- OC003: ids and names --------------------------------------------------------------------------------------------
+# -- OC003, OC004, OC005: one message --------------------------------------------------------------------------------
 
 
-def _ids(messages: Sequence[Message]) -> Iterator[Finding]:
+def _each(messages: Sequence[Message]) -> Iterator[Finding]:
+    """What is wrong with a message, whatever stands beside it. Most hold a text and nothing else, and are passed by."""
     for at, message in enumerate(messages):
-        for call in message.tool_calls:
-            if not 0 < len(call.id) <= _LONGEST_ID:
-                yield _id(message, at, call.id, "tool call", "tool_calls[].id")
-            if not _NAME.fullmatch(call.name):
-                yield error(
-                    "OC003",
-                    f"{message.id} calls {call.name!r}, a name that the provider refuses. {_instead(call.name)}",
-                    f"Invalid 'messages[{at}].tool_calls[].function.name': string does not match pattern.",
-                    message.id,
-                )
-        if message.role == "tool" and not 0 < len(message.tool_call_id or "") <= _LONGEST_ID:
-            yield _id(message, at, message.tool_call_id or "", "tool result", "tool_call_id")
+        if message.extra:
+            yield from _types(message, at)
+        if message.tool_calls:
+            yield from _calls(message, at)
+        elif message.role == "tool":
+            if not 0 < len(message.tool_call_id or "") <= _LONGEST_ID:
+                yield _id(message, at, message.tool_call_id or "", "tool result", "tool_call_id")
+        elif not message.content:
+            yield warning("OC005", f"{message.id} is an empty {message.role} message.", message.id)
+
+
+def _calls(message: Message, at: int) -> Iterator[Finding]:
+    for call in message.tool_calls:
+        if not 0 < len(call.id) <= _LONGEST_ID:
+            yield _id(message, at, call.id, "tool call", "tool_calls[].id")
+        if not _is_name(call.name):
+            what = f"{message.id} calls {call.name!r}, a name that the provider refuses. {_instead(call.name)}"
+            says = f"Invalid 'messages[{at}].tool_calls[].function.name': string does not match pattern."
+            yield error("OC003", what, says, message.id)
+        if not _is_object(call.arguments):
+            yield warning("OC005", f"The arguments of {call.name} in {message.id} are no JSON object.", message.id)
 
 
 def _id(message: Message, at: int, id: str, what: str, field: str) -> Finding:
@@ -152,43 +164,33 @@ def _id(message: Message, at: int, id: str, what: str, field: str) -> Finding:
     return error("OC003", found, says, message.id)
 
 
+def _types(message: Message, at: int) -> Iterator[Finding]:
+    """OC004: what a recording held as another type. Messages of our own can't."""
+    for id in message.extra.get("arguments_not_text") or ():
+        what = f"The arguments of the call {id!r} in {message.id} are no text. Write them as JSON text."
+        says = f"Invalid type for 'messages[{at}].tool_calls[].function.arguments': expected a string, got an object."
+        yield error("OC004", what, says, message.id)
+    if message.extra.get("content_null"):
+        what = f"{message.id} has null as its content and calls nothing. Write an empty text."
+        says = f"Invalid value for 'content': expected a string, got null. (param: messages.[{at}].content)"
+        yield error("OC004", what, says, message.id)
+
+
 # -- OC005 and OC007: accepted, and does harm ------------------------------------------------------------------------
 
 
-def _types(messages: Sequence[Message]) -> Iterator[Finding]:
-    """OC004: what a recording held as another type. Messages of our own can't."""
-    for at, message in enumerate(messages):
-        if not message.extra:
-            continue
-        for id in message.extra.get("arguments_not_text") or ():
-            says = f"Invalid type for 'messages[{at}].tool_calls[].function.arguments': expected a string, got an object."
-            yield error(
-                "OC004",
-                f"The arguments of the call {id!r} in {message.id} are no text. Write them as JSON text.",
-                says,
-                message.id,
-            )
-        if message.extra.get("content_null"):
-            says = f"Invalid value for 'content': expected a string, got null. (param: messages.[{at}].content)"
-            yield error(
-                "OC004", f"{message.id} has null as its content and calls nothing. Write an empty text.", says, message.id
-            )
-
-
-def _harm(request: Request) -> Iterator[Finding]:
+def _unused(request: Request) -> Iterator[Finding]:
     messages = request.messages
-    if request.tools and len(messages) > 2 * _UNUSED_AFTER:
+    if request.tools and len(messages) > 2 * _UNUSED_AFTER and not any(message.tool_calls for message in messages):
         answers = sum(message.role == "assistant" for message in messages)
-        if answers >= _UNUSED_AFTER and not any(message.tool_calls for message in messages):
-            yield warning(
-                "OC005", f"None of {len(request.tools)} tools was called in {answers} answers; each request pays for them."
-            )
-    for message in messages:
-        for call in message.tool_calls:
-            if not _is_object(call.arguments):
-                yield warning("OC005", f"The arguments of {call.name} in {message.id} are no JSON object.", message.id)
-        if message.role != "tool" and not message.content and not message.tool_calls:
-            yield warning("OC005", f"{message.id} is an empty {message.role} message.", message.id)
+        if answers >= _UNUSED_AFTER:
+            what = f"None of {len(request.tools)} tools was called in {answers} answers; each request pays for them."
+            yield warning("OC005", what)
+
+
+@lru_cache(maxsize=2048)
+def _is_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None
 
 
 @lru_cache(maxsize=2048)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Protocol
 
 from ctxeng_cli.core.budget import Edit, Reason
@@ -279,7 +278,7 @@ class Memory:
         """The ids that a request shows, in order. Right behind a question it stands behind what the memory held before it."""
         if any(self._is_dropped(history, message) for message in (*self._held, *self._first)):
             self._seen, self._held, self._first = 0, (), ()  # a turn was taken back
-        for message in islice(history.messages.values(), self._seen, None):
+        for message in history.newest(self._seen):
             self._seen += 1
             if self._is_dropped(history, message):
                 continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 from ctxeng_cli.core.history import History
@@ -19,8 +18,10 @@ class Pins:
         self._found: set[str] = set()
 
     def of(self, history: History) -> set[str]:
-        for id, message in itertools.islice(history.messages.items(), self._seen, None):
+        if not (self._ids or self._texts):
+            return history.restored
+        for message in history.newest(self._seen):
             self._seen += 1
-            if id in self._ids or any(text in message.text for text in self._texts):
-                self._found.add(id)
+            if message.id in self._ids or any(text in message.text for text in self._texts):
+                self._found.add(message.id)
         return self._found | history.restored

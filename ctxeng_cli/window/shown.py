@@ -20,18 +20,16 @@ def shown(
     `window` are the ids where the order is another than the history's. `made` keeps messages with texts that stand in from
     one request to the next, by their reference.
     """
-    messages, refs = [], []
-    for id in history.window() if window is None else window:
-        ref, message = id, history.messages[id]
+    refs = list(history.window() if window is None else window)
+    messages = list(map(history.messages.__getitem__, refs))
+    for at, id in enumerate(refs) if history.overrides else ():
         stand_in = history.overrides.get(id)
         if stand_in is not None:
-            ref = f"{id}={stand_in}"
+            refs[at] = ref = f"{id}={stand_in}"
             kept = None if made is None else made.get(ref)
-            message = kept or message.with_text(texts[stand_in].text)
+            messages[at] = kept or messages[at].with_text(texts[stand_in].text)
             if made is not None:
-                made[ref] = message
-        messages.append(message)
-        refs.append(ref)
+                made[ref] = messages[at]
     if history.summary is not None:
         at = 1 if history.system else 0
         messages.insert(at, summary(texts[history.summary].text))
