@@ -229,8 +229,10 @@ class _Simulation:
                     self.history.messages[item.id] = item
 
     def set_tools(self, tools: tuple[ToolDefinition, ...]) -> None:
-        own = tuple(tool for tool in tools if tool.name != READ.name)
-        own = (*own, READ) if self.offloads else own
+        own = tools
+        if self.policy.kind != "as-recorded":  # the tool that reads back comes and goes with the policy
+            own = tuple(tool for tool in tools if tool.name != READ.name)
+            own = (*own, READ) if self.offloads else own
         if own == self.tools:
             return
         self.tools, self.refs = own, [text_hash(_body(tool)) for tool in own]

@@ -166,6 +166,10 @@ def test_a_long_result_lies_in_a_file_of_its_own_until_the_session_is_deleted(fo
     assert "line4" in read["message"]["text"]
     view = json.loads(run(folder, "inspect-context", "--session", "s", "--request", "2", "--json").out)
     assert {p["state"] for p in view["parts"] if p["message"] == "m3"} == {"offloaded"}
+    replayed = events(run(folder, "replay", "s", "--policy", "agent:reader", "--policy", "as-recorded", "--json").out)
+    sent = [event["budget"]["used_tokens"] for event in of_type(said, "request.sent")]
+    for policy in ("agent:reader", "as-recorded"):
+        assert [row["tokens"] for row in replayed[:-1] if row["policy"] == policy] == sent
     run(folder, "sessions", "delete", "s")
     assert not kept.exists()
 
