@@ -29,9 +29,8 @@ from ctxeng_cli.core.ports import Answer
 from ctxeng_cli.core.request import Request, ToolDefinition, text_hash
 from ctxeng_cli.core.tokens import PRIMING
 from ctxeng_cli.lint import check
-from ctxeng_cli.window import Held, Hold, Pins, budgets_of, shown
+from ctxeng_cli.window import Held, Hold, Pins, budgets_of, memory_of, shown
 from ctxeng_cli.window.cache import marks
-from ctxeng_cli.window.langchain4j import Memory
 
 
 class Partial(Exception):
@@ -71,7 +70,7 @@ async def _fit(
     policy, texts, turn = agent.policy or agent.spec.policy, wires.state.texts, wires.state.turn
     if agent.pins is None:
         agent.pins = Pins(policy.pin)
-        agent.memory = Memory(policy, agent.spec.model.model) if policy.compat else None
+        agent.memory = memory_of(policy, agent.spec.model.model)
     hold = Hold(history, policy, _recorder(agent, wires), agent.counter.text, texts, turn, agent.pins, agent.memory)
     try:
         held = await drive(agent, wires, hold.under(budget, fixed=fixed, first=first))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ctxeng_cli.assembly import Template
 from ctxeng_cli.core.errors import CtxengError
@@ -15,7 +15,9 @@ from ctxeng_cli.core.request import Request, ToolDefinition
 from ctxeng_cli.core.tokens import Counter
 from ctxeng_cli.spec import AgentSpec, Policy
 from ctxeng_cli.window import Pins
-from ctxeng_cli.window.langchain4j import Memory
+
+if TYPE_CHECKING:
+    from ctxeng_cli.window.langchain4j import Memory
 
 
 class Unsent(CtxengError):

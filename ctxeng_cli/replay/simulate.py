@@ -36,9 +36,9 @@ from ctxeng_cli.lint import check
 from ctxeng_cli.spec import Policy
 from ctxeng_cli.spec.policy import Offload
 from ctxeng_cli.transcripts import Asked, Recording
-from ctxeng_cli.window import Hold, Pins, Wanted, budgets_of, shown, start
+from ctxeng_cli.window import Hold, Pins, Wanted, budgets_of, memory_of, shown, start
 from ctxeng_cli.window import held as run
-from ctxeng_cli.window.langchain4j import Memory, Refused
+from ctxeng_cli.window.langchain4j import Refused
 from ctxeng_cli.window.offload import READ
 from ctxeng_cli.window.summarize import summarizing, summary_of
 
@@ -159,9 +159,11 @@ class _Simulation:
         """What has left since the last request, summarized messages among it."""
         self.made = 0
         self.before: list[str] = []
+        self.weighed = 0
+        """Tokens of what the last request named."""
         self.pins = Pins(one.policy.pin)
         model = recording.model if counter.exact and recording.model else "gpt-4o"
-        self.memory = Memory(one.policy, model) if one.policy.compat else None
+        self.memory = memory_of(one.policy, model)
         self.shown: dict[str, Message] = {}
         """Messages with the texts that stand in, by their reference."""
         self.simulated = False
@@ -171,7 +173,8 @@ class _Simulation:
         """Tokens of tool definitions by hash."""
         self.tools: tuple[ToolDefinition, ...] = ()
         self.refs: list[str] = []
-        self.fixed = PRIMING
+        self.fixed = self.unnamed = PRIMING
+        """What a request weighs besides messages, and the part of it that no reference names."""
         self.set_tools(recording.tools)
 
     @property
@@ -239,7 +242,8 @@ class _Simulation:
         for ref, tool in zip(self.refs, own, strict=True):
             if ref not in self.weights:
                 self.weights[ref] = self.counter.tool(tool)
-        self.fixed = sum(self.weights[ref] for ref in self.refs) + self.counter.tools_overhead(own) + PRIMING
+        self.unnamed = self.counter.tools_overhead(own) + PRIMING
+        self.fixed = sum(self.weights[ref] for ref in self.refs) + self.unnamed
 
     def set_limit(self, limit: int) -> None:
         self.limited = True
@@ -298,7 +302,7 @@ class _Simulation:
             recorded_input=asked.recorded.input if asked.recorded else None,
         )
         self.made = 0
-        self.before = refs
+        self.before, self.weighed = refs, row.tokens - (self.unnamed if tools else PRIMING)
         return row
 
     def forget(self) -> None:
@@ -327,6 +331,8 @@ class _Simulation:
 
     def _stable(self, refs: list[str]) -> int:
         """Tokens of the longest prefix that this request shares with the one before."""
+        if self.before and refs[: len(self.before)] == self.before:
+            return self.weighed
         total, tokens = 0, self.history.tokens
         for before, now in zip(self.before, refs, strict=False):
             if before != now:

@@ -15,8 +15,7 @@ from ctxeng_cli.replay.simulate import ROOM, written
 from ctxeng_cli.spec import parse_policy
 from ctxeng_cli.spec.policy import Offload, PolicyError
 from ctxeng_cli.transcripts import openai_chat
-from ctxeng_cli.window import Hold, Pins, Wanted, budgets_of, held, shown, start
-from ctxeng_cli.window.langchain4j import Memory
+from ctxeng_cli.window import Hold, Pins, Wanted, budgets_of, held, memory_of, shown, start
 from ctxeng_cli.window.offload import READ, read_back
 from ctxeng_cli.window.summarize import summarizing, summary_of
 
@@ -49,7 +48,7 @@ class Window:
             self._tools += (READ,)
         self._fixed = sum(map(self._counter.tool, self._tools)) + self._counter.tools_overhead(self._tools) + PRIMING
         self._state, self._pins, self._turn = State(), Pins(self._policy.pin), 0
-        self._memory = Memory(self._policy, model) if self._policy.compat else None
+        self._memory = memory_of(self._policy, model)
         self._order: tuple[str, ...] | None = None
         self.edits: tuple[Edit, ...] = ()
         """What the last `messages` changed: which messages left or were shortened, by which rule, at what measured value."""

@@ -6,7 +6,7 @@ exchange only whole rounds. Knows the core and policies; knows no agent and no l
 
 from ctxeng_cli.window.cap import Rewritten, cap, newest_results
 from ctxeng_cli.window.fit import budget_of, budgets_of, fit, overflow, squeeze, start
-from ctxeng_cli.window.hold import Held, Hold, Holding, held
+from ctxeng_cli.window.hold import Held, Hold, Holding, held, memory_of
 from ctxeng_cli.window.pins import Pins
 from ctxeng_cli.window.pipeline import apply_step
 from ctxeng_cli.window.shown import shown
@@ -25,6 +25,7 @@ __all__ = [
     "cap",
     "fit",
     "held",
+    "memory_of",
     "newest_results",
     "overflow",
     "shown",

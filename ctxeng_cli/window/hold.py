@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Generator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ctxeng_cli.core.budget import Budget, Edit, Reason
 from ctxeng_cli.core.events import Event, PartDefined, Source, WindowEdited
 from ctxeng_cli.core.history import History
 from ctxeng_cli.spec.policy import Policy, Summarize
-from ctxeng_cli.window import langchain4j
 from ctxeng_cli.window.cap import Rewritten, cap, newest_results
 from ctxeng_cli.window.fit import overflow, squeeze
 from ctxeng_cli.window.pins import Pins
 from ctxeng_cli.window.pipeline import apply_step
 from ctxeng_cli.window.summarize import Fetch, Wanted, absorbed
+
+if TYPE_CHECKING:
+    from ctxeng_cli.window.langchain4j import Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,15 @@ def held(holding: Holding, fetch: Callable[[Wanted], str | None]) -> Held:
         return result
 
 
+def memory_of(policy: Policy, model: str) -> Memory | None:
+    """Another framework's memory, where the policy is compatible with one."""
+    if policy.compat is None:
+        return None
+    from ctxeng_cli.window.langchain4j import Memory
+
+    return Memory(policy, model)
+
+
 @dataclass(frozen=True, slots=True)
 class Hold:
     """What the window of one agent is held with. `count` counts a text's tokens, `defined` are the texts of the log."""
@@ -59,7 +71,7 @@ class Hold:
     defined: Container[str]
     turn: int
     pins: Pins
-    memory: langchain4j.Memory | None = None
+    memory: Memory | None = None
     """Another framework's memory that holds the window instead (`compat`)."""
 
     def under(self, budget: Budget, *, fixed: int, first: bool) -> Holding:
@@ -72,10 +84,7 @@ class Hold:
             edits = self.memory.edits(self.history, self.turn)
             if edits:
                 self.record(WindowEdited(edits=edits))
-            window = self.memory.window(self.history)
-            if not window:
-                raise langchain4j.Refused("messages cannot be null or empty: the window has evicted all of them")
-            return Held(sum(len(edit.messages) for edit in edits), 0, window)
+            return Held(sum(len(edit.messages) for edit in edits), 0, self.memory.sent(self.history))
         yield from self._pipeline(budget, fixed)
         edits, over = self._squeeze(budget, fixed)
         fate = self.policy.overflow if first else "truncate"

@@ -287,6 +287,13 @@ class Memory:
             self._first = (*before, message) if message.role == "user" else ()
         return tuple(message.id for message in self._first or evicted(self._held, self._limit))
 
+    def sent(self, history: History) -> tuple[str, ...]:
+        """The ids to send. Raises Refused where none is left: the framework throws then, and no provider takes it."""
+        window = self.window(history)
+        if not window:
+            raise Refused("messages cannot be null or empty: the window has evicted all of them")
+        return window
+
     @staticmethod
     def _is_dropped(history: History, message: Message) -> bool:
         return message.id in history.ghosts and history.ghosts[message.id].op == "drop"

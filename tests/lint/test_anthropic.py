@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from ctxeng_cli.core.request import Request
-from ctxeng_cli.lint import RULES, check
+from ctxeng_cli.lint import check, rules
 from ctxeng_cli.payloads import anthropic
 from tests.lint.bodies import codes, findings, request_of, result, text, thinking, use
 from tests.notation import message
@@ -110,7 +110,7 @@ def test_rule(sent: dict[str, Any], expected: list[str]) -> None:
 
 def test_every_rule_has_a_case_that_breaks_it() -> None:
     broken = {code for _, _, expected in CASES for code in expected} | {"AN012"}
-    assert broken == {code for code in RULES if code.startswith("AN")}
+    assert broken == {code for code in rules() if code.startswith("AN")}
 
 
 def test_what_is_found_names_the_message_and_predicts_the_words() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 
 from ctxeng_cli.core.messages import Message, ToolCall, assistant, summary, tool_result, user
 from ctxeng_cli.core.request import Request
-from ctxeng_cli.lint import RULES, check
+from ctxeng_cli.lint import check, rules
 from ctxeng_cli.payloads import gemini
 from tests.lint.bodies import codes, findings, request_of
 from tests.notation import message
@@ -78,7 +78,7 @@ def test_rule(sent: dict[str, Any], expected: list[str]) -> None:
 
 
 def test_every_rule_has_a_case_that_breaks_it() -> None:
-    assert {code for _, _, expected in CASES for code in expected} == {code for code in RULES if code.startswith("GE")}
+    assert {code for _, _, expected in CASES for code in expected} == {code for code in rules() if code.startswith("GE")}
 
 
 def test_what_is_found_names_the_message_and_predicts_the_words() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
+from ctxeng_cli.core.errors import UsageError
 from ctxeng_cli.core.messages import Message, Text, ToolCall, assistant, system, user
 from ctxeng_cli.core.request import Request, ToolDefinition
 from ctxeng_cli.lint import check
@@ -139,3 +140,8 @@ def test_words_of_ours_and_theirs(messages: list[Message], code: str, ours: str,
 def test_a_conversation_that_waits_for_its_model_breaks_no_rule(line: str) -> None:
     request = Request(tuple(message(word, number) for number, word in enumerate(line.split(), 1)))
     assert [f for f in check(request) if f.severity == "error"] == []
+
+
+def test_rules_that_are_not_there_are_told() -> None:
+    with pytest.raises(UsageError, match=r'no rules for "antropic".*Did you mean "anthropic"'):
+        check(Request(()), provider="antropic")
